@@ -1,0 +1,34 @@
+# make demo   create the environment and run the main job
+# make test   create the environment and run the tests
+PYTHON ?= python3
+VENV := .venv
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint bench figures clean
+
+demo: $(READY)
+	$(VENV)/bin/rapo demo
+
+test: $(READY)
+	$(VENV)/bin/pytest
+
+lint: $(READY)
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/basedpyright
+
+bench: $(READY)
+	$(VENV)/bin/rapo bench world --json results/bench-world.json
+
+figures: $(READY)
+	$(VENV)/bin/rapo demo --figure docs/demo.png
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rapo needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": try make PYTHON=python3.11")'
+	@echo "Installing rapo into $(VENV) (once, a minute or two)"
+	$(PYTHON) -m venv $(VENV)
+	PIP_CONSTRAINT=constraints.txt $(VENV)/bin/python -m pip install --disable-pip-version-check --quiet --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV)

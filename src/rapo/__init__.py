@@ -1,0 +1,23 @@
+"""rapo: policies that keep working when the physics changes."""
+
+from rapo.errors import InputError
+from rapo.world.dynamics import Dynamics, Parameter
+from rapo.world.mujoco_cpu import MujocoSimulator
+from rapo.world.simulator import Branches, Simulator, Snapshot, Step
+from rapo.world.task import Data, Task
+from rapo.world.tasks import TASKS, make_task
+
+__all__ = [
+    "TASKS",
+    "Branches",
+    "Data",
+    "Dynamics",
+    "InputError",
+    "MujocoSimulator",
+    "Parameter",
+    "Simulator",
+    "Snapshot",
+    "Step",
+    "Task",
+    "make_task",
+]

@@ -1,0 +1,5 @@
+"""`python -m rapo`."""
+
+from rapo.cli import main
+
+main()

@@ -1,0 +1,169 @@
+"""How much of raw mjbatch's speed the world keeps, for `step` and for `branch`.
+
+Every timed call has a raw twin: mjbatch stepping the task's model from the very same states for the same
+number of substeps, under the same dynamics. The two take turns, so a noisy machine slows both alike.
+"""
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+import gymnasium
+import numpy as np
+from mjbatch import Batch
+
+from rapo.world.mujoco_cpu import MujocoSimulator
+from rapo.world.simulator import Snapshot
+from rapo.world.task import Floats
+from rapo.world.tasks.locomotion import Locomotion
+
+MODELS = 16
+PEER_SIMULATIONS = 64
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the benchmark; rates are environment steps per second."""
+
+    task: str
+    simulations: int
+    what: str
+    rate: float
+    raw_rate: float
+    ratio: float
+    gymnasium_rate: float | None = None
+    envpool_rate: float | None = None
+
+
+def measure_step(task: Locomotion, simulations: int, seconds: float) -> Row:
+    """`step` of N nominal environments with zero actions against raw mjbatch."""
+    simulator = MujocoSimulator(task, simulations, seed=0)
+    raw = Batch(task.model, simulations)
+    raw_state = raw.bind("state")
+    actions = np.zeros((simulations, task.action_size))
+    steps = max(20, 12_800 // simulations)
+    for _ in range(steps if simulations <= 256 else 3):
+        simulator.step(actions)
+
+    def copy_state() -> None:
+        raw_state[...] = simulator.snapshot().physics
+
+    timed = _take_turns(
+        seconds,
+        copy_state,
+        lambda: raw.step(nstep=task.frame_skip),
+        lambda: simulator.step(actions),
+    )
+    peers = (None, None)
+    if simulations == PEER_SIMULATIONS:
+        peers = (gymnasium_rate(task, simulations, seconds / 2), envpool_rate(task, simulations, seconds / 2))
+    return _row(task, simulations, "step", timed, *peers)
+
+
+def measure_branch(task: Locomotion, simulations: int, seconds: float) -> Row:
+    """`branch` of state-action pairs under 16 models against raw mjbatch."""
+    pairs = simulations // MODELS
+    rng = np.random.default_rng(0)
+    simulator = MujocoSimulator(task, min(pairs, 64), seed=0)
+    snapshot, actions = _wander(simulator, pairs, rng)
+    models = task.dynamics.ensemble(MODELS, rng, over="test")
+    raw = Batch(task.model, simulations)
+    for field, values in task.dynamics.values(np.tile(models, (pairs, 1))).items():
+        raw.expand(field)[...] = values
+    raw.set_const()
+    raw_state, raw_ctrl = raw.bind("state"), raw.bind("ctrl")
+    simulator.branch(snapshot, actions, models)
+
+    def copy_state() -> None:
+        raw_state[...] = np.repeat(snapshot.physics, MODELS, axis=0)
+        raw_ctrl[...] = np.repeat(actions, MODELS, axis=0)
+
+    timed = _take_turns(
+        seconds,
+        copy_state,
+        lambda: raw.step(nstep=task.frame_skip),
+        lambda: simulator.branch(snapshot, actions, models),
+    )
+    return _row(task, simulations, "branch", timed)
+
+
+def gymnasium_rate(task: Locomotion, simulations: int, seconds: float) -> float:
+    """Steps per second of Gymnasium's `SyncVectorEnv` with zero actions."""
+    envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make(task.gymnasium_id)] * simulations)
+    envs.reset(seed=0)
+    actions = np.zeros((simulations, task.action_size), np.float32)
+    rate = _rate(lambda: envs.step(actions), simulations, seconds)
+    envs.close()
+    return rate
+
+
+def envpool_rate(task: Locomotion, simulations: int, seconds: float) -> float | None:
+    """Steps per second of EnvPool with zero actions, or None where it is not installed."""
+    if importlib.util.find_spec("envpool") is None:
+        return None
+    import envpool  # pyright: ignore[reportMissingImports]
+
+    envs = envpool.make_gymnasium(task.gymnasium_id, num_envs=simulations)
+    envs.reset()
+    actions = np.zeros((simulations, task.action_size))
+    return _rate(lambda: envs.step(actions), simulations, seconds)
+
+
+def _wander(simulator: MujocoSimulator, pairs: int, rng: np.random.Generator) -> tuple[Snapshot, Floats]:
+    """`pairs` states met under random actions, and an action for each."""
+    task, snapshots = simulator.task, []
+    while sum(map(len, snapshots)) < pairs:
+        snapshots.append(simulator.snapshot())
+        simulator.step(rng.uniform(-1, 1, (simulator.num_envs, task.action_size)))
+    return Snapshot.concatenate(snapshots)[:pairs], rng.uniform(-1, 1, (pairs, task.action_size))
+
+
+def _take_turns(
+    seconds: float,
+    prepare: Callable[[], None],
+    raw: Callable[[], object],
+    ours: Callable[[], object],
+) -> tuple[float, float, int]:
+    """Seconds spent in `raw` and in `ours` over equally many turns, and how many there were."""
+    raw_seconds, our_seconds, turns = 0.0, 0.0, 0
+    start = perf_counter()
+    while turns < 4 or perf_counter() - start < seconds:
+        prepare()
+        if turns % 2:
+            raw_seconds += _seconds(raw)
+            our_seconds += _seconds(ours)
+        else:
+            spent = _seconds(ours)
+            our_seconds += spent
+            raw_seconds += _seconds(raw)
+        turns += 1
+    return raw_seconds, our_seconds, turns
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = perf_counter()
+    call()
+    return perf_counter() - start
+
+
+def _rate(call: Callable[[], object], simulations: int, seconds: float) -> float:
+    call()
+    turns, start = 0, perf_counter()
+    while turns < 4 or perf_counter() - start < seconds:
+        call()
+        turns += 1
+    return simulations * turns / (perf_counter() - start)
+
+
+def _row(
+    task: Locomotion,
+    simulations: int,
+    what: str,
+    timed: tuple[float, float, int],
+    gymnasium_rate: float | None = None,
+    envpool_rate: float | None = None,
+) -> Row:
+    raw_seconds, our_seconds, turns = timed
+    rate, raw_rate = simulations * turns / our_seconds, simulations * turns / raw_seconds
+    return Row(task.name, simulations, what, rate, raw_rate, rate / raw_rate, gymnasium_rate, envpool_rate)

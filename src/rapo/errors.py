@@ -1,0 +1,20 @@
+"""What can go wrong with a user's input, said in one sentence.
+
+Every `InputError` names the thing, the value it had and what is allowed; the command line prints it
+without a traceback and exits with status 2.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class InputError(ValueError):
+    """Something the user gave can't be used; nothing was changed."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
+    """The error for a `name` that is not among the `known` names of its `kind`, with the nearest one."""
+    known = list(known)
+    near = get_close_matches(name, known, n=1, cutoff=0.4)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    return InputError(f"unknown {kind} '{name}': {hint}allowed are {', '.join(known)}")

@@ -1,0 +1,334 @@
+"""The simulator on CPU threads: `Simulator` for MuJoCo through mjbatch.
+
+Environments live in one batch and branches in another, so branching can't disturb the environments.
+Results depend on the seed alone: not on the number of threads, nor on the chunk size.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from math import isfinite
+from typing import TypeVar
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rapo.errors import InputError, unknown
+from rapo.world.physics import Ids, Physics
+from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, Step
+from rapo.world.streams import Streams
+from rapo.world.task import Bools, Floats, Task
+
+KEPT_DIVERGENCES = 16
+
+Array = TypeVar("Array", bound=np.ndarray)
+
+
+class MujocoSimulator:
+    """N environments of a task; see `rapo.world.simulator.Simulator` for the verbs.
+
+    dynamics: `[N, P]` or `[P]` parameter values, nominal if not given; fresh: draws new ones whenever a
+    later episode begins, and for the first ones too where `dynamics` is not given; force_bodies: bodies
+    that `step` may push; threads: 0 means all cores; chunk: how many branches are simulated at a time.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        num_envs: int,
+        *,
+        seed: int,
+        dynamics: ArrayLike | None = None,
+        fresh: FreshDynamics | None = None,
+        force_bodies: Sequence[str] = (),
+        threads: int = 0,
+        chunk: int = 2048,
+    ) -> None:
+        for what, value, least in (
+            ("environments", num_envs, 1),
+            ("threads", threads, 0),
+            ("branches in a chunk", chunk, 1),
+        ):
+            if value < least:
+                raise InputError(f"{value} {what} were asked for: it must be at least {least}")
+        self.task = task
+        self.num_envs = num_envs
+        self.fresh = fresh
+        self.divergences = 0
+        self.diverged_cases: deque[Divergence] = deque(maxlen=KEPT_DIVERGENCES)
+        self._force_bodies = _body_ids(task.model, force_bodies)
+        self._threads = threads
+        self._chunk = chunk
+        self._streams = Streams(seed)
+        self._dynamics = task.dynamics.nominal(num_envs)
+        self._physics = Physics(task.dynamics, num_envs, task.fields, threads)
+        self._physics.set_dynamics(self._dynamics)
+        self._branching: Physics | None = None
+        self._branching_models = np.empty((0, len(task.dynamics)))
+        self._all: Ids = np.arange(num_envs)
+        self._none: Bools = _read_only(np.zeros(num_envs, bool))
+        self._memory = np.empty((num_envs, task.memory_size))
+        self._observation = np.empty((num_envs, task.observation_size))
+        self._elapsed = np.zeros(num_envs, np.int64)
+        self._clock = 0
+        self.reset(dynamics)
+
+    @property
+    def observation(self) -> Floats:
+        """What the policy acts on now, `[N, observation]`, read-only."""
+        return self._observation
+
+    @property
+    def dynamics(self) -> Floats:
+        """The parameter values in force, `[N, P]`."""
+        return self._dynamics.copy()
+
+    def reset(self, dynamics: ArrayLike | None = None) -> Floats:
+        """Start every episode anew, under other dynamics where given; return the observations."""
+        if dynamics is not None:
+            self._dynamics = self._checked_dynamics(dynamics)
+            self._physics.set_dynamics(self._dynamics)
+        observation = np.empty_like(self._observation)
+        self._begin(self._all, observation, self.fresh if dynamics is None else None)
+        self._observation = _read_only(observation)
+        self._clock += 1
+        return self._observation
+
+    def step(self, actions: ArrayLike, forces: ArrayLike | None = None) -> Step:
+        """Take one step with actions `[N, action]` and forces `[N, bodies, 6]` on the named bodies."""
+        task, physics = self.task, self._physics
+        actions = self._checked_actions(actions, self.num_envs)
+        forces = self._checked_forces(forces, self.num_envs)
+        physics.ctrl[...] = actions
+        if forces is not None:
+            physics.xfrc_applied[:, self._force_bodies] = forces
+        failed = physics.step(task.frame_skip)
+        if forces is not None:
+            physics.xfrc_applied[:, self._force_bodies] = 0
+        memory = task.remember(physics.data)
+        next_observation = task.observe(physics.data)
+        reward, terminated = task.score(self._memory, memory, physics.data, actions)
+        self._elapsed += 1
+        truncated = self._elapsed >= task.time_limit
+        diverged = _diverged(failed, next_observation, reward)
+        if diverged is not None:
+            self._record(diverged, actions, forces)
+            next_observation[diverged] = self._observation[diverged]
+            reward[diverged] = 0
+            terminated &= ~diverged
+            truncated |= diverged
+        self._memory = memory
+        observation = next_observation
+        done = terminated | truncated
+        if done.any():
+            observation = next_observation.copy()
+            self._begin(np.flatnonzero(done), observation, self.fresh)
+        self._clock += 1
+        self._observation = _read_only(observation)
+        return Step(
+            observation,
+            _read_only(next_observation),
+            reward,
+            terminated,
+            truncated,
+            self._none if diverged is None else diverged,
+        )
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the full state."""
+        return self._snapshot(self._physics.state.copy())
+
+    def restore(self, snapshot: Snapshot) -> Floats:
+        """Go on from a snapshot of N rows exactly as after it was taken; return the observations."""
+        self._check_snapshot(snapshot)
+        if len(snapshot) != self.num_envs:
+            raise InputError(
+                f"a snapshot of {len(snapshot)} rows was given to {self.num_envs} environments: "
+                "restoring needs one row for each"
+            )
+        if not np.array_equal(snapshot.dynamics, self._dynamics):
+            self._dynamics = self._checked_dynamics(snapshot.dynamics)
+            self._physics.set_dynamics(self._dynamics)
+        self._physics.state[...] = snapshot.physics
+        self._memory = snapshot.memory.copy()
+        self._observation = _read_only(snapshot.observation.copy())
+        self._elapsed = snapshot.elapsed.copy()
+        self._clock = int(snapshot.clock[0])
+        return self._observation
+
+    def branch(
+        self,
+        snapshot: Snapshot,
+        actions: ArrayLike,
+        models: ArrayLike,
+        only: ArrayLike | None = None,
+        forces: ArrayLike | None = None,
+    ) -> Branches:
+        """From B pairs of a snapshot row and an action `[B, action]`, one step under each of K models."""
+        self._check_snapshot(snapshot)
+        task, pairs = self.task, len(snapshot)
+        models = task.dynamics.check(models)
+        k = len(models)
+        actions = self._checked_actions(actions, pairs)
+        forces = self._checked_forces(forces, pairs)
+        mask = _checked_mask(only, pairs, k)
+        observation = np.empty((pairs, k, task.observation_size))
+        reward = np.empty((pairs, k))
+        terminated = np.empty((pairs, k), bool)
+        diverged = np.zeros((pairs, k), bool)
+        at_a_time = max(1, min(self._chunk // k, pairs))
+        physics = self._branching_physics(models, at_a_time)
+        for start in range(0, pairs, at_a_time):
+            chunk = slice(start, min(start + at_a_time, pairs))
+            rows = chunk.stop - chunk.start
+            used = slice(0, rows * k)
+            physics.state[used].reshape(rows, k, -1)[...] = snapshot.physics[chunk, None]
+            physics.ctrl[used].reshape(rows, k, -1)[...] = actions[chunk, None]
+            if forces is not None:
+                pushed = physics.xfrc_applied[used].reshape(rows, k, -1, 6)
+                pushed[:, :, self._force_bodies] = forces[chunk, None]
+            failed = physics.step(task.frame_skip, _selected(mask, chunk, physics.n))
+            data = physics.data.rows(used)
+            memory, taken = (np.repeat(x[chunk], k, axis=0) for x in (snapshot.memory, actions))
+            seen = task.observe(data)
+            scores = task.score(memory, task.remember(data), data, taken)
+            observation[chunk] = seen.reshape(rows, k, -1)
+            reward[chunk], terminated[chunk] = (s.reshape(rows, k) for s in scores)
+            bad = _diverged(None if failed is None else failed[used], seen, scores[0])
+            if bad is not None:
+                diverged[chunk] = bad.reshape(rows, k)
+        diverged &= mask
+        valid = mask & ~diverged
+        observation[~valid] = np.nan
+        reward[~valid] = np.nan
+        terminated &= valid
+        return Branches(observation, reward, terminated, valid, diverged)
+
+    def _begin(self, ids: Ids, observation: Floats, fresh: FreshDynamics | None) -> None:
+        """Start new episodes in environments `ids` and put their first observations in `observation`."""
+        rng = self._streams.at(self._clock)
+        if fresh is not None:
+            self._dynamics[ids] = self.task.dynamics.check(fresh(len(ids), rng))
+            self._physics.set_dynamics(self._dynamics[ids], ids)
+        self._physics.place(ids, *self.task.reset(len(ids), rng))
+        data = self._physics.data.rows(ids)
+        self._memory[ids] = self.task.remember(data)
+        observation[ids] = self.task.observe(data)
+        self._elapsed[ids] = 0
+
+    def _snapshot(self, state: Floats) -> Snapshot:
+        return Snapshot(
+            physics=state,
+            memory=self._memory.copy(),
+            observation=self._observation,
+            dynamics=self._dynamics.copy(),
+            elapsed=self._elapsed.copy(),
+            clock=np.full(self.num_envs, self._clock),
+        )
+
+    def _record(self, diverged: Bools, actions: Floats, forces: Floats | None) -> None:
+        """Count diverged environments and keep what reproduces them."""
+        self.divergences += int(diverged.sum())
+        before = self._snapshot(self._physics.before.copy())
+        before.elapsed[...] -= 1
+        for i in np.flatnonzero(diverged)[:KEPT_DIVERGENCES]:
+            force = None if forces is None else forces[i].copy()
+            self.diverged_cases.append(Divergence(int(i), before[i : i + 1], actions[i].copy(), force))
+
+    def _branching_physics(self, models: Floats, at_a_time: int) -> Physics:
+        """Simulations for branches, number j under model j mod K; kept while the models stay the same."""
+        needed = at_a_time * len(models)
+        physics = self._branching
+        if physics is None or physics.n < needed or physics.n % len(models):
+            physics = Physics(self.task.dynamics, needed, self.task.fields, self._threads)
+        elif np.array_equal(models, self._branching_models):
+            return physics
+        physics.set_dynamics(np.tile(models, (physics.n // len(models), 1)))
+        self._branching, self._branching_models = physics, models.copy()
+        return physics
+
+    def _checked_dynamics(self, dynamics: ArrayLike) -> Floats:
+        rows = self.task.dynamics.check(dynamics)
+        if len(rows) not in (1, self.num_envs):
+            raise InputError(
+                f"{len(rows)} rows of dynamics were given for {self.num_envs} environments: "
+                "give one for all or one for each"
+            )
+        return np.repeat(rows, self.num_envs // len(rows), axis=0)
+
+    def _checked_actions(self, actions: ArrayLike, rows: int) -> Floats:
+        actions = np.ascontiguousarray(actions, np.float64)
+        wanted = (rows, self.task.action_size)
+        if actions.shape != wanted:
+            raise InputError(f"actions of shape {actions.shape} were given: allowed is {wanted}")
+        if not _finite(actions):
+            row, column = np.argwhere(~np.isfinite(actions))[0]
+            raise InputError(f"action {column} of row {row} is {actions[row, column]}: it must be finite")
+        return actions
+
+    def _checked_forces(self, forces: ArrayLike | None, rows: int) -> Floats | None:
+        if forces is None:
+            return None
+        forces = np.ascontiguousarray(forces, np.float64)
+        wanted = (rows, len(self._force_bodies), 6)
+        if forces.shape != wanted or not np.isfinite(forces).all():
+            raise InputError(
+                f"forces of shape {forces.shape} were given: allowed are finite ones of shape {wanted}, "
+                "one row for each of force_bodies"
+            )
+        return forces
+
+    def _check_snapshot(self, snapshot: Snapshot) -> None:
+        widths = (snapshot.physics.shape[1], snapshot.memory.shape[1], snapshot.observation.shape[1])
+        wanted = (self._physics.state.shape[1], self.task.memory_size, self.task.observation_size)
+        if widths != wanted or not len(snapshot):
+            raise InputError(
+                f"a snapshot with {len(snapshot)} rows of {widths} numbers was given: "
+                f"task '{self.task.name}' needs at least one row of {wanted}"
+            )
+
+
+def _read_only(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+def _finite(array: Floats) -> bool:
+    """Whether all of a contiguous array is finite, in one pass."""
+    return isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
+
+
+def _diverged(failed: Bools | None, observation: Floats, reward: Floats) -> Bools | None:
+    """Which rows `[n]` are not to be used: failed in the engine, or not finite; None if all are fine."""
+    if failed is None and _finite(observation) and _finite(reward):
+        return None
+    bad = ~(np.isfinite(observation).all(axis=1) & np.isfinite(reward))
+    if failed is not None:
+        bad |= failed
+    return bad if bad.any() else None
+
+
+def _selected(mask: Bools, chunk: slice, n: int) -> Ids | None:
+    """The simulations of a chunk of rows of `mask` to step; None when that is all n of them."""
+    selected = mask[chunk].reshape(-1)
+    return None if len(selected) == n and selected.all() else np.flatnonzero(selected)
+
+
+def _checked_mask(only: ArrayLike | None, pairs: int, k: int) -> NDArray[np.bool_]:
+    if only is None:
+        return np.ones((pairs, k), bool)
+    mask = np.asarray(only)
+    if mask.shape != (pairs, k) or mask.dtype != bool:
+        raise InputError(
+            f"only has shape {mask.shape} and type {mask.dtype}: allowed is bool of shape {(pairs, k)}, "
+            "a row for each state-action pair and a column for each model"
+        )
+    return mask
+
+
+def _body_ids(model: mujoco.MjModel, names: Sequence[str]) -> Ids:
+    known = [model.body(i).name for i in range(model.nbody)]
+    for name in names:
+        if name not in known:
+            raise unknown("body", name, known[1:])
+    return np.array([known.index(name) for name in names], np.intp)

@@ -1,0 +1,100 @@
+"""n MuJoCo simulations of one model on mjbatch's threads, each under its own dynamics.
+
+It knows nothing of tasks: it writes dynamics, steps, and says which simulations failed.
+"""
+
+import mujoco
+import numpy as np
+from mjbatch import Batch
+from numpy.typing import NDArray
+
+from rapo.world.dynamics import Dynamics
+from rapo.world.last_stage import LastStage, without_sensors
+from rapo.world.model import POST_CONSTRAINT_FIELDS
+from rapo.world.task import Bools, Data, Floats
+
+Ids = NDArray[np.intp]
+
+_STATE_FIELDS = ("qpos", "qvel", "act", "ctrl", "time", "mocap_pos", "mocap_quat", "xfrc_applied")
+_TIME = 0
+
+
+class Physics:
+    """A batch of simulations with live arrays over their state.
+
+    state: `[n, nstate]`, whole integration states, rows that can be copied and written back; before: the
+    states before the last step; data: the mjData `fields` asked for; ctrl `[n, nu]` and xfrc_applied
+    `[n, nbody, 6]`: the inputs.
+    """
+
+    def __init__(self, dynamics: Dynamics, n: int, fields: tuple[str, ...], threads: int = 0) -> None:
+        model = dynamics.model
+        self.dynamics = dynamics
+        self.n = n
+        self._last_stage = None
+        post_constraint = any(field in POST_CONSTRAINT_FIELDS for field in fields)
+        if post_constraint and model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+            self.batch = Batch(without_sensors(model), n, threads)
+            self._last_stage = LastStage(model, self.batch)
+        else:
+            self.batch = Batch(model, n, threads)
+        self.state: Floats = self.batch.bind("state")
+        self.before: Floats = np.empty_like(self.state)
+        self.ctrl: Floats = self.batch.bind("ctrl")
+        self.xfrc_applied: Floats = self.batch.bind("xfrc_applied")
+        self._qpos: Floats = self.batch.bind("qpos")
+        self._qvel: Floats = self.batch.bind("qvel")
+        self._derived = any(field not in _STATE_FIELDS for field in fields)
+        self.data = Data({field: self._source(field).bind(field) for field in fields})
+        self.batch.reset()
+        self._initial = self.state[0].copy()
+        # MuJoCo prints a warning only when its counter is 0, and clears the counters when it resets a
+        # simulation gone wrong: counters kept at 1 make it silent, and any other value means trouble.
+        self._warnings = self.batch.bind("warning")
+        self._warnings[...] = (0, 1)
+        self._quiet = self._warnings.tobytes()
+
+    def set_dynamics(self, rows: Floats, ids: Ids | None = None) -> None:
+        """Put rows `[n, P]` of parameter values into all simulations, or into those of `ids`."""
+        fields = self.dynamics.values(rows)
+        for batch in (self.batch, self._last_stage.batch) if self._last_stage else (self.batch,):
+            for field, values in fields.items():
+                batch.expand(field)[slice(None) if ids is None else ids] = values
+            if fields:
+                batch.set_const(ids)
+
+    def place(self, ids: Ids, qpos: Floats, qvel: Floats) -> None:
+        """Start simulations `ids` anew from qpos and qvel, everything else as in the model."""
+        self.state[ids] = self._initial
+        self._qpos[ids] = qpos
+        self._qvel[ids] = qvel
+        if self._last_stage is not None:
+            self._last_stage.read(ids, stepped=False)
+        elif self._derived:
+            self.batch.forward(ids)
+
+    def step(self, substeps: int, ids: Ids | None = None) -> Bools | None:
+        """Advance all simulations, or those of `ids`; return which `[n]` failed, or None if none did."""
+        np.copyto(self.before, self.state)
+        failed = None
+        try:
+            self.batch.step(ids, nstep=substeps)
+        except RuntimeError:
+            # mjbatch names the first one only; the clock of each that failed stood still.
+            ids = np.arange(self.n) if ids is None else ids
+            failed = np.zeros(self.n, bool)
+            failed[ids] = self.state[ids, _TIME] == self.before[ids, _TIME]
+            ids = ids[~failed[ids]]
+        if self._last_stage is not None:
+            self._last_stage.read(ids)
+        if self._warnings.tobytes() != self._quiet:
+            warned = (self._warnings != (0, 1)).any(axis=(1, 2))
+            self._warnings[...] = (0, 1)
+            failed = warned if failed is None else failed | warned
+        return failed
+
+    def _source(self, field: str) -> Batch:
+        """The batch that a field is read from."""
+        if self._last_stage is None or field in _STATE_FIELDS:
+            return self.batch
+        return self._last_stage.batch

@@ -1,0 +1,154 @@
+"""What a simulator is, for every engine: three verbs, `step`, `snapshot` and `branch`.
+
+The learner knows this protocol and the records below, and no engine. Rows are environments; all arrays
+are NumPy, float64 unless said otherwise.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rapo.world.task import Bools, Floats, Task
+
+FreshDynamics = Callable[[int, np.random.Generator], Floats]
+"""Draws dynamics `[n, P]` for n environments that start an episode."""
+
+
+class Step(NamedTuple):
+    """What one step of N environments gave. Finished environments have been reset already."""
+
+    observation: Floats
+    """What the policy acts on next, `[N, observation]`: the first of a new episode where one ended."""
+    next_observation: Floats
+    """Where the step itself led, `[N, observation]`: the last of the episode where one ended."""
+    reward: Floats
+    """`[N]`; 0 where the simulation diverged."""
+    terminated: Bools
+    """`[N]`, the task ended the episode."""
+    truncated: Bools
+    """`[N]`, the time limit or a divergence cut the episode off."""
+    diverged: Bools
+    """`[N]`, the physics failed: the step is not to be learned from, and next_observation is the one
+    before it."""
+
+    @property
+    def done(self) -> Bools:
+        """`[N]`, an episode ended here, for whatever reason."""
+        return self.terminated | self.truncated
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The full state of environments, one row each; rows can be selected and put together."""
+
+    physics: Floats
+    """`[B, state]`, the engine's own state."""
+    memory: Floats
+    """`[B, memory]`, what the task remembers beside it."""
+    observation: Floats
+    """`[B, observation]`, what the policy sees."""
+    dynamics: Floats
+    """`[B, P]`, the parameter values in force."""
+    elapsed: NDArray[np.int64]
+    """`[B]`, steps since the episode began."""
+    clock: NDArray[np.int64]
+    """`[B]`, how often the simulator has moved on: it picks the random stream of the next reset."""
+
+    def __len__(self) -> int:
+        return len(self.physics)
+
+    def __getitem__(self, rows: slice | NDArray[np.intp] | Bools) -> "Snapshot":
+        return Snapshot(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+    @staticmethod
+    def concatenate(snapshots: Sequence["Snapshot"]) -> "Snapshot":
+        """The rows of several snapshots, one after the other."""
+        return Snapshot(*(np.concatenate([getattr(s, f.name) for s in snapshots]) for f in fields(Snapshot)))
+
+
+@dataclass(frozen=True)
+class Branches:
+    """Where B state-action pairs lead under each of K models."""
+
+    observation: Floats
+    """`[B, K, observation]`; NaN where not valid."""
+    reward: Floats
+    """`[B, K]`; NaN where not valid."""
+    terminated: Bools
+    """`[B, K]`; False where not valid."""
+    valid: Bools
+    """`[B, K]`, simulated and not diverged."""
+    diverged: Bools
+    """`[B, K]`, simulated, but the physics failed."""
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """A simulation that failed, with what is needed to make it fail again."""
+
+    environment: int
+    """Its row."""
+    snapshot: Snapshot
+    """One row: the environment before the step."""
+    action: Floats
+    """`[action]`, what it was told to do."""
+    force: Floats | None
+    """`[bodies, 6]`, what pushed it, if anything did."""
+
+
+class Simulator(Protocol):
+    """N environments of one task, each under its own dynamics."""
+
+    @property
+    def task(self) -> Task:
+        """What is simulated."""
+        ...
+
+    @property
+    def num_envs(self) -> int:
+        """N."""
+        ...
+
+    @property
+    def observation(self) -> Floats:
+        """What the policy acts on now, `[N, observation]`."""
+        ...
+
+    @property
+    def divergences(self) -> int:
+        """How many environment steps have diverged so far."""
+        ...
+
+    def reset(self, dynamics: ArrayLike | None = None) -> Floats:
+        """Start every episode anew, under other dynamics where given; return the observations."""
+        ...
+
+    def step(self, actions: ArrayLike, forces: ArrayLike | None = None) -> Step:
+        """Take one step with actions `[N, action]` and forces `[N, bodies, 6]` on the named bodies."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the full state."""
+        ...
+
+    def restore(self, snapshot: Snapshot) -> Floats:
+        """Go on from a snapshot of N rows exactly as after it was taken; return the observations."""
+        ...
+
+    def branch(
+        self,
+        snapshot: Snapshot,
+        actions: ArrayLike,
+        models: ArrayLike,
+        only: ArrayLike | None = None,
+        forces: ArrayLike | None = None,
+    ) -> Branches:
+        """From B pairs of a snapshot row and an action `[B, action]`, one step under each of K models.
+
+        models: `[K, P]` dynamics; only: `[B, K]` bool, which pairs to simulate (default: all);
+        forces: `[B, bodies, 6]`, shared by the branches of a pair. The environments stay as they are.
+        """
+        ...

@@ -1,0 +1,101 @@
+"""What a task is: a model, an observation, a reward, a termination and a reset. No learning.
+
+Everything is batched NumPy over n simulations; a task has no state of its own. What a reward needs
+from before the step is kept, row by row, in `memory`, which the simulator snapshots with the physics.
+A robot of your own is a subclass of `Task`, as the built-in ones are.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from rapo.errors import InputError
+from rapo.world.dynamics import Dynamics, Parameter
+from rapo.world.model import load_model
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class Data:
+    """mjData fields of n simulations as attributes: `data.qpos` is `[n, nq]`, `data.xpos` `[n, nbody, 3]`.
+
+    The arrays are live: copy what has to outlast the next step.
+    """
+
+    def __init__(self, fields: Mapping[str, NDArray[Any]]) -> None:
+        self.__dict__.update(fields)
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        raise AttributeError(f"mjData field '{name}' is not read by this task: add it to Task.fields")
+
+    def rows(self, index: slice | NDArray[np.intp]) -> "Data":
+        """The same fields for some of the simulations."""
+        return Data({name: array[index] for name, array in self.__dict__.items()})
+
+
+class Task(ABC):
+    """A robot and what it should do."""
+
+    name: ClassVar[str]
+    """What users call it."""
+    model_file: ClassVar[str | Path]
+    """Its MJCF file."""
+    frame_skip: ClassVar[int]
+    """Physics substeps per action."""
+    parameters: ClassVar[tuple[Parameter, ...]]
+    """What is uncertain about its physics."""
+    time_limit: ClassVar[int] = 1000
+    """Steps after which an episode is truncated."""
+    fields: ClassVar[tuple[str, ...]] = ("qpos", "qvel")
+    """The mjData fields its methods read."""
+
+    def __init__(self) -> None:
+        if self.frame_skip < 1 or self.time_limit < 1:
+            raise InputError(
+                f"task '{self.name}' has frame_skip {self.frame_skip} and time_limit {self.time_limit}: "
+                "both must be at least 1"
+            )
+        self.model = load_model(self.model_file, self.fields)
+        self.dynamics = Dynamics(self.model, self.parameters)
+        self.action_size: int = self.model.nu
+        self.dt: float = self.model.opt.timestep * self.frame_skip
+        data = mujoco.MjData(self.model)
+        mujoco.mj_forward(self.model, data)
+        self.initial_qpos: Floats = data.qpos.copy()
+        self.initial_qvel: Floats = data.qvel.copy()
+        one = Data({field: getattr(data, field)[None] for field in self.fields})
+        self.observation_size: int = self.observe(one).shape[1]
+        self.memory_size: int = self.remember(one).shape[1]
+
+    @property
+    def action_range(self) -> tuple[Floats, Floats]:
+        """Lower and upper ends `[action]` of what the actuators follow; unlimited ones are infinite."""
+        limited = self.model.actuator_ctrllimited.astype(bool)
+        low, high = self.model.actuator_ctrlrange.T
+        return np.where(limited, low, -np.inf), np.where(limited, high, np.inf)
+
+    @abstractmethod
+    def reset(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Draw n initial states: qpos `[n, nq]` and qvel `[n, nv]`."""
+
+    @abstractmethod
+    def observe(self, data: Data) -> Floats:
+        """What the policy sees, `[n, observation]`, as a new array."""
+
+    @abstractmethod
+    def score(self, before: Floats, after: Floats, data: Data, actions: Floats) -> tuple[Floats, Bools]:
+        """Reward `[n]` and termination `[n]` of the step that led to `data`, as new arrays.
+
+        before, after: `[n, memory]`, what `remember` kept before the step and after it;
+        actions: `[n, action]`.
+        """
+
+    def remember(self, data: Data) -> Floats:
+        """What the next step's reward needs of this moment, `[n, memory]`, as a new array."""
+        return np.empty((len(data.qpos), 0))

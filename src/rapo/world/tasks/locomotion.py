@@ -1,0 +1,72 @@
+"""What Gymnasium's MuJoCo v5 locomotion tasks share: run forward, stay healthy, spend little.
+
+reward = forward velocity + healthy_reward * healthy - control_cost * |action|^2, and an episode ends when
+the robot is no longer healthy. The actions are not clipped here: MuJoCo clamps the actuators, and the
+cost is paid on what was asked for, as in Gymnasium.
+"""
+
+from pathlib import Path
+from typing import ClassVar
+
+import gymnasium
+import numpy as np
+
+from rapo.world.dynamics import Parameter
+from rapo.world.task import Bools, Data, Floats, Task
+
+ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
+IN_DISTRIBUTION = (0.8, 1.2)
+SWEPT = (0.5, 1.5)
+
+PARAMETERS = (
+    Parameter("mass", ("body_mass",), IN_DISTRIBUTION, SWEPT),
+    Parameter("inertia", ("body_inertia",), IN_DISTRIBUTION, SWEPT),
+    Parameter("friction", ("geom_friction",), IN_DISTRIBUTION, SWEPT),
+    Parameter("torque", ("actuator_gear",), IN_DISTRIBUTION, SWEPT),
+)
+
+
+class Locomotion(Task):
+    """A robot that should run in the direction of x."""
+
+    parameters = PARAMETERS
+    gymnasium_id: ClassVar[str]
+    """The Gymnasium task it equals step by step."""
+    control_cost: ClassVar[float]
+    """Price of one unit of squared action."""
+    reset_noise: ClassVar[float]
+    """Half-width of the uniform noise on the initial positions."""
+    healthy_reward: ClassVar[float] = 1.0
+    """Reward of every healthy step."""
+    velocity_limit: ClassVar[float] = np.inf
+    """Observed velocities are clipped to this size."""
+
+    def reset(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Initial pose with uniform noise on positions, and `reset_velocity` on velocities."""
+        qpos = self.initial_qpos + rng.uniform(-self.reset_noise, self.reset_noise, (n, self.model.nq))
+        return qpos, self.initial_qvel + self.reset_velocity(n, rng)
+
+    def reset_velocity(self, n: int, rng: np.random.Generator) -> Floats:
+        """Noise on the initial velocities, `[n, nv]`: uniform unless a task says otherwise."""
+        return rng.uniform(-self.reset_noise, self.reset_noise, (n, self.model.nv))
+
+    def observe(self, data: Data) -> Floats:
+        """All positions but x, then the velocities."""
+        velocity = data.qvel
+        if self.velocity_limit < np.inf:
+            velocity = velocity.clip(-self.velocity_limit, self.velocity_limit)
+        return np.concatenate((data.qpos[:, 1:], velocity), axis=1)
+
+    def remember(self, data: Data) -> Floats:
+        """Where the robot is along x."""
+        return data.qpos[:, :1].copy()
+
+    def score(self, before: Floats, after: Floats, data: Data, actions: Floats) -> tuple[Floats, Bools]:
+        """Forward velocity, health and the cost of the action."""
+        healthy = self.healthy(data)
+        reward = (after[:, 0] - before[:, 0]) / self.dt + self.healthy_reward * healthy
+        return reward - self.control_cost * np.vecdot(actions, actions), ~healthy
+
+    def healthy(self, data: Data) -> Bools:
+        """Which robots `[n]` may go on."""
+        return np.ones(len(data.qpos), bool)

@@ -70,6 +70,8 @@ class Demo:
             raise InputError(
                 f"{self.envs} Hoppers and {self.steps} steps were asked for: at least 3 and 1 are needed"
             )
+        if self.figure is not None:
+            _check_writable(self.figure)
         with _progress() as progress:
             bar = progress.add_task(f"{self.envs} Hoppers", total=self.steps)
             outcome = demo.run(self.steps, self.envs, self.seed, lambda: progress.advance(bar))
@@ -80,7 +82,8 @@ class Demo:
         for name, lengths, returns in zip(
             outcome.names, outcome.episode_length, outcome.episode_return, strict=True
         ):
-            table.add_row(name, *(f"{x:.1f} ({r:.1f})" for x, r in zip(lengths, returns, strict=True)))
+            cells = (f"{x:.1f} ({r:.1f})" for x, r in zip(lengths, returns, strict=True))
+            table.add_row(name, *("-" if "nan" in cell else cell for cell in cells))
         console.print(table)
         rate = outcome.steps / outcome.seconds
         console.print(
@@ -91,7 +94,7 @@ class Demo:
             try:
                 demo.draw(self.figure, self.envs, self.seed)
             except (OSError, ValueError) as error:
-                raise InputError(f"figure '{self.figure}' can't be written: {error}") from None
+                raise InputError(f"file '{self.figure}' can't be written: {error}") from None
             console.print(f"Figure: {self.figure}")
 
 
@@ -100,15 +103,18 @@ class Bench:
     """Measure speed as a ratio to raw physics, both taking turns in this process.
 
     `world`: steps per second of `step` and of `branch` (16 models) beside raw mjbatch stepping the same
-    model from the same states for the same number of substeps, at 64 and 4,096 simulations, and for
-    `branch` at 32,768 (2,048 state-action pairs) too; beside them Gymnasium's SyncVectorEnv and, where
-    installed, EnvPool.
+    model from the same states for the same number of substeps; at 64 environments also Gymnasium's
+    SyncVectorEnv and, where installed, EnvPool.
     """
 
     what: tyro.conf.Positional[Literal["world"]]
     """Which part to measure."""
     tasks: tuple[str, ...] = tuple(TASKS)
     """Which tasks."""
+    step: tuple[int, ...] = (64, 4096)
+    """How many environments to step."""
+    branch: tuple[int, ...] = (64, 4096, 32768)
+    """How many branches to take, in multiples of the 16 models."""
     seconds: float = 8.0
     """How long to measure each row, about."""
     json: Path | None = None
@@ -121,8 +127,14 @@ class Bench:
             raise InputError(f"{self.seconds:g} seconds were asked for: it must be above 0")
         if self.json is not None:
             _check_writable(self.json)
-        jobs = [(world.measure_step, n) for n in (64, 4096)]
-        jobs += [(world.measure_branch, n) for n in (64, 4096, 32768)]
+        for n in (*self.step, *self.branch):
+            if n < 1 or (n in self.branch and n % world.MODELS):
+                raise InputError(
+                    f"{n} simulations were asked for: allowed are whole numbers from 1, for branch in "
+                    f"multiples of {world.MODELS}"
+                )
+        jobs = [(world.measure_step, n) for n in self.step]
+        jobs += [(world.measure_branch, n) for n in self.branch]
         rows: list[world.Row] = []
         with _progress() as progress:
             bar = progress.add_task("world", total=len(tasks) * len(jobs))

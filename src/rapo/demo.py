@@ -24,7 +24,7 @@ class Outcome:
     names: tuple[str, ...]
     """The parameters, P of them."""
     episode_length: Floats
-    """`[P, 3]`, mean steps until a fall in the low, middle and high third of each parameter's range."""
+    """`[P, 3]`, mean steps until a fall in the low, middle and high third of each parameter's values."""
     episode_return: Floats
     """`[P, 3]`, mean return of those episodes."""
     steps: int
@@ -56,11 +56,19 @@ def run(steps: int, num_envs: int, seed: int, advance: Callable[[], None]) -> Ou
         advance()
     seconds = perf_counter() - start
     third = np.argsort(np.argsort(models, axis=0), axis=0) * len(THIRDS) // num_envs
-    groups = [[third[:, p] == t for t in range(len(THIRDS))] for p in range(len(task.dynamics))]
+
+    def mean(total: Floats) -> Floats:
+        """Per episode, over the robots of each third of each parameter; NaN where none fell."""
+        sums = [
+            [[x[third[:, p] == t].sum() for t in range(len(THIRDS))] for p in range(len(task.dynamics))]
+            for x in (total, episodes)
+        ]
+        return np.divide(*sums, out=np.full_like(sums[0], np.nan), where=np.array(sums[1]) > 0)
+
     return Outcome(
         names=task.dynamics.names,
-        episode_length=np.array([[total_length[g].sum() / episodes[g].sum() for g in gs] for gs in groups]),
-        episode_return=np.array([[total_return[g].sum() / episodes[g].sum() for g in gs] for gs in groups]),
+        episode_length=mean(total_length),
+        episode_return=mean(total_return),
         steps=steps * num_envs,
         seconds=seconds,
         divergences=simulator.divergences,

@@ -5,7 +5,8 @@ last stage. mjbatch has no such call, and MuJoCo itself reads sensors (which tri
 only. But the last stage left its kinematics behind: from them its positions and velocities are recovered,
 and one forward pass there, which need not solve for the accelerations again, gives the forces.
 
-For models whose joints are free bodies and hinges or slides with a motor each, without activations.
+For models whose joints are free bodies and hinges or slides with a motor each, without activations, under
+a solver in which accelerations determine the forces (Newton or CG).
 """
 
 from copy import copy
@@ -91,9 +92,11 @@ def _driven_joints(model: mujoco.MjModel) -> NDArray[np.intp]:
     on_joints = (model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT).all()
     others = np.flatnonzero(model.jnt_type != mujoco.mjtJoint.mjJNT_FREE)
     ball = (model.jnt_type == mujoco.mjtJoint.mjJNT_BALL).any()
-    if model.na or ball or not on_joints or set(joints) != set(others):
+    dual = model.opt.solver == mujoco.mjtSolver.mjSOL_PGS
+    if model.na or ball or dual or not on_joints or set(joints) != set(others):
         raise InputError(
             "contact forces can be read with integrator RK4 only from a model whose joints are free bodies "
-            "and hinges or slides with a motor each: choose integrator implicitfast for others"
+            "and hinges or slides with a motor each, and whose solver is not PGS: choose integrator "
+            "implicitfast for others"
         )
     return joints

@@ -1,0 +1,124 @@
+"""A robot of one's own: an MJCF file, a small class and a list of parameters."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from rapo.errors import InputError
+from rapo.world.dynamics import Parameter
+from rapo.world.model import load_model
+from rapo.world.mujoco_cpu import MujocoSimulator
+from rapo.world.task import Task
+
+CART = """
+<mujoco>
+  <option timestep="0.005" integrator="{integrator}"/>
+  <worldbody>
+    <geom type="plane" size="5 5 1"/>
+    <body name="cart" pos="0 0 0.095">
+      <freejoint/>
+      <geom type="box" size="0.2 0.1 0.1" mass="1"/>
+      <body name="pole" pos="0 0 0.1">
+        <joint name="hinge" axis="0 1 0"/>
+        <geom type="capsule" fromto="0 0 0 0 0 0.5" size="0.03" mass="0.1" contype="0" conaffinity="0"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>{actuator}</actuator>
+</mujoco>
+"""
+MOTOR = '<motor joint="hinge" gear="2"/>'
+
+
+def cart_task(folder, *, integrator="implicitfast", actuator=MOTOR, read=("qpos", "qvel", "cfrc_ext")):
+    file = folder / "cart.xml"
+    file.write_text(CART.format(integrator=integrator, actuator=actuator))
+
+    class Cart(Task):
+        name = "cart"
+        model_file = file
+        frame_skip = 3
+        time_limit = 50
+        fields = read
+        parameters = (Parameter("pole", ("body_mass", "body_inertia"), (0.5, 2), (0.2, 4), of=("pole",)),)
+
+        def reset(self, n, rng):
+            return np.tile(self.initial_qpos, (n, 1)), 0.3 * rng.standard_normal((n, self.model.nv))
+
+        def observe(self, data):
+            return np.concatenate((data.qpos, data.qvel, data.cfrc_ext[:, 1]), axis=1)
+
+        def score(self, before, after, data, actions):
+            return -np.square(data.qpos[:, 7]), np.abs(data.qpos[:, 7]) > 1.5
+
+    return Cart()
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+def test_contact_forces_are_those_mujoco_computes_after_the_step(tmp_path, integrator):
+    task = cart_task(tmp_path, integrator=integrator)
+    simulator = MujocoSimulator(task, 3, seed=0, dynamics=task.dynamics.sweep("pole", [1, 0.4, 3]))
+    rng = np.random.default_rng(0)
+    twins = []
+    for row, dynamics in enumerate(simulator.dynamics):
+        model = mujoco.MjModel.from_xml_path(str(task.model_file))
+        task.dynamics.write(model, dynamics)
+        data = mujoco.MjData(model)
+        mujoco.mj_setState(
+            model, data, simulator.snapshot().physics[row], mujoco.mjtState.mjSTATE_INTEGRATION
+        )
+        twins.append((model, data))
+    largest = 0.0
+    for _ in range(30):
+        actions = rng.uniform(-1, 1, (3, 1))
+        step = simulator.step(actions)
+        for row, (model, data) in enumerate(twins):
+            data.ctrl[:] = actions[row]
+            mujoco.mj_step(model, data, nstep=task.frame_skip)
+            mujoco.mj_rnePostConstraint(model, data)
+            expected = np.concatenate((data.qpos, data.qvel, data.cfrc_ext[1]))
+            np.testing.assert_allclose(step.next_observation[row], expected, rtol=0, atol=1e-9)
+            largest = max(largest, np.abs(data.cfrc_ext[1]).max())
+        assert not step.done.any()
+    assert largest > 1, "the cart never touched the ground"
+
+
+def test_a_model_that_does_not_compile_is_refused_in_one_sentence(tmp_path):
+    file = tmp_path / "broken.xml"
+    file.write_text("<mujoco><worldbody><geom type='sphere'/></worldbody></mujoco>")
+    with pytest.raises(InputError, match=r"model file '.*broken.xml' does not compile: ") as caught:
+        load_model(file)
+    assert "\n" not in str(caught.value)
+    file.write_text("not xml at all")
+    with pytest.raises(InputError, match="does not compile"):
+        load_model(file)
+
+
+def test_a_model_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"model file '.*nowhere.xml' does not exist"):
+        load_model(tmp_path / "nowhere.xml")
+
+
+@pytest.mark.parametrize("actuator", ["", '<position joint="hinge" kp="1" dyntype="filter" dynprm="0.1"/>'])
+def test_a_model_whose_last_stage_cannot_be_recovered_is_refused(tmp_path, actuator):
+    actuator = actuator.replace("position", "general").replace(' kp="1"', "")
+    task = cart_task(tmp_path, integrator="RK4", actuator=actuator)
+    with pytest.raises(InputError, match="contact forces can be read with integrator RK4 only from"):
+        MujocoSimulator(task, 1, seed=0)
+
+
+def test_reading_a_field_that_was_not_asked_for_says_what_to_do(tmp_path):
+    with pytest.raises(AttributeError, match=r"'cfrc_ext' is not read by this task: add it to Task.fields"):
+        cart_task(tmp_path, read=("qpos", "qvel"))
+
+
+def test_islands_are_switched_off_only_where_there_is_one_tree(tmp_path):
+    task = cart_task(tmp_path)
+    flag = mujoco.mjtDisableBit.mjDSBL_ISLAND
+    assert task.model.opt.disableflags & flag
+    file = tmp_path / "two.xml"
+    two = CART.format(integrator="Euler", actuator="").replace(
+        "</worldbody>", '<body pos="1 0 1"><freejoint/><geom size="0.1"/></body></worldbody>'
+    )
+    file.write_text(two)
+    assert not load_model(file).opt.disableflags & flag

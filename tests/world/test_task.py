@@ -49,7 +49,7 @@ def cart_task(folder, *, integrator="implicitfast", actuator=MOTOR, read=("qpos"
             return np.concatenate((data.qpos, data.qvel, data.cfrc_ext[:, 1]), axis=1)
 
         def score(self, before, after, data, actions):
-            return -np.square(data.qpos[:, 7]), np.abs(data.qpos[:, 7]) > 1.5
+            return -np.square(data.qpos[:, 7]), np.abs(data.qpos[:, 7]) > 50
 
     return Cart()
 

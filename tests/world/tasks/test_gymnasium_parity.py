@@ -21,6 +21,10 @@ def gymnasium_env(task) -> Any:
     return gymnasium.make(task.gymnasium_id)
 
 
+def p_value(a, b) -> Any:
+    return stats.ks_2samp(a, b)[1]
+
+
 def snapshot_of(env, task, dynamics, elapsed=0):
     """A snapshot whose one row is the state a Gymnasium environment is in."""
     model, data = env.unwrapped.model, env.unwrapped.data
@@ -96,7 +100,7 @@ def test_reset_noise_has_gymnasiums_distribution(name):
         theirs.append(np.concatenate((env.unwrapped.data.qpos, env.unwrapped.data.qvel)))
     qpos, qvel = task.reset(6000, np.random.default_rng(4))
     ours = np.concatenate((qpos, qvel), axis=1)
-    p_values = [stats.ks_2samp(a, b)[1] for a, b in zip(ours.T, np.array(theirs).T, strict=True)]
+    p_values = [p_value(a, b) for a, b in zip(ours.T, np.array(theirs).T, strict=True)]
     assert min(p_values) > 1e-4
     np.testing.assert_allclose(ours.std(axis=0), np.std(theirs, axis=0), rtol=0.1)
 

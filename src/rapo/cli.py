@@ -184,7 +184,7 @@ def _progress() -> Progress:
 
 
 def _bench_table(rows: Sequence[world.Row]) -> Table:
-    table = Table(title="Environment steps per second")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title="Environment steps per second")
     for column in ("task", "what"):
         table.add_column(column)
     for column in ("simulations", "rapo", "raw", "ratio", "Gymnasium", "EnvPool"):

@@ -40,46 +40,48 @@ class LastStage:
         model.opt.iterations = 0
         model.opt.solver = mujoco.mjtSolver.mjSOL_CG
         self.batch = Batch(model, stepped.num_sims, stepped.num_threads)
-        self._state, self._qpos, self._qvel = (self.batch.bind(f) for f in ("state", "qpos", "qvel"))
+        self._state, qpos, qvel = (self.batch.bind(field) for field in ("state", "qpos", "qvel"))
         self._stepped_state = stepped.bind("state")
-        self._xpos, self._xquat, self._xmat, self._cvel, self._com, self._length, self._velocity = (
-            stepped.bind(field)
-            for field in (
-                "xpos",
-                "xquat",
-                "xmat",
-                "cvel",
-                "subtree_com",
-                "actuator_length",
-                "actuator_velocity",
-            )
-        )
-        self._gear = stepped.expand("actuator_gear")[:, :, 0]
         self._free = [
-            (model.jnt_bodyid[j], model.jnt_qposadr[j], model.jnt_dofadr[j])
-            for j in np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE)
+            _FreeBody(stepped, model.jnt_bodyid[j], qpos[:, q : q + 7], qvel[:, v : v + 6])
+            for j, q, v in zip(range(model.njnt), model.jnt_qposadr, model.jnt_dofadr, strict=True)
+            if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_FREE
         ]
         joints = _driven_joints(model)
         self._driven_q, self._driven_v = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
+        self._qpos, self._qvel = qpos, qvel
+        self._length, self._velocity = stepped.bind("actuator_length"), stepped.bind("actuator_velocity")
+        self._gear = stepped.expand("actuator_gear")[:, :, 0]
 
     def read(self, ids: NDArray[np.intp] | None, *, stepped: bool = True) -> None:
         """Make the fields of this batch those of the other's last stage, or of its state as placed."""
         self._state[...] = self._stepped_state
         if stepped:
-            self._recover()
+            for body in self._free:
+                body.recover()
+            self._qpos[:, self._driven_q] = self._length / self._gear
+            self._qvel[:, self._driven_v] = self._velocity / self._gear
         self.batch.forward(ids)
 
-    def _recover(self) -> None:
-        """Set positions and velocities to those of the last stage."""
-        for body, q, v in self._free:
-            place, spin = self._xpos[:, body], self._cvel[:, body, :3]
-            self._qpos[:, q : q + 3] = place
-            self._qpos[:, q + 3 : q + 7] = self._xquat[:, body]
-            self._qvel[:, v : v + 3] = self._cvel[:, body, 3:] + _cross(spin, place - self._com[:, body])
-            rotation = self._xmat[:, body].reshape(-1, 3, 3)
-            self._qvel[:, v + 3 : v + 6] = np.vecdot(rotation.transpose(0, 2, 1), spin[:, None])
-        self._qpos[:, self._driven_q] = self._length / self._gear
-        self._qvel[:, self._driven_v] = self._velocity / self._gear
+
+class _FreeBody:
+    """Live arrays of a free body: where it was in the last stage, and where that is to be written."""
+
+    def __init__(self, stepped: Batch, body: int, qpos: Floats, qvel: Floats) -> None:
+        cvel = stepped.bind("cvel")[:, body]
+        self._xpos, self._xquat = stepped.bind("xpos")[:, body], stepped.bind("xquat")[:, body]
+        self._inverse = stepped.bind("xmat")[:, body].reshape(-1, 3, 3).transpose(0, 2, 1)
+        self._com = stepped.bind("subtree_com")[:, body]
+        self._spin, self._spins, self._drift = cvel[:, :3], cvel[:, None, :3], cvel[:, 3:]
+        self._position, self._orientation = qpos[:, :3], qpos[:, 3:]
+        self._velocity, self._rate = qvel[:, :3], qvel[:, 3:]
+
+    def recover(self) -> None:
+        """Write position and velocity; MuJoCo keeps the velocity at the centre of mass."""
+        self._position[...] = self._xpos
+        self._orientation[...] = self._xquat
+        np.add(self._drift, _cross(self._spin, self._xpos - self._com), out=self._velocity)
+        np.vecdot(self._inverse, self._spins, out=self._rate)
 
 
 def _cross(a: Floats, b: Floats) -> Floats:

@@ -187,7 +187,7 @@ def _bench_table(rows: Sequence[world.Row]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title="Environment steps per second")
     for column in ("task", "what"):
         table.add_column(column)
-    for column in ("simulations", "rapo", "raw", "ratio", "Gymnasium", "EnvPool"):
+    for column in ("number", "rapo", "raw", "ratio", "Gymnasium", "EnvPool"):
         table.add_column(column, justify="right")
     for row in rows:
         peers = ("" if r is None else f"{r:,.0f}" for r in (row.gymnasium_rate, row.envpool_rate))

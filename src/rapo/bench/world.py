@@ -12,6 +12,7 @@ from time import perf_counter
 import gymnasium
 import numpy as np
 from mjbatch import Batch
+from scipy.stats import trim_mean
 
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Snapshot
@@ -20,6 +21,7 @@ from rapo.world.tasks.locomotion import Locomotion
 
 MODELS = 16
 PEER_SIMULATIONS = 64
+FEWEST_TURNS = 8
 
 
 @dataclass(frozen=True)
@@ -124,21 +126,19 @@ def _take_turns(
     prepare: Callable[[], None],
     raw: Callable[[], object],
     ours: Callable[[], object],
-) -> tuple[float, float, int]:
-    """Seconds spent in `raw` and in `ours` over equally many turns, and how many there were."""
-    raw_seconds, our_seconds, turns = 0.0, 0.0, 0
+) -> tuple[float, float]:
+    """Seconds a call of `raw` and one of `ours` takes: interquartile means over equally many turns."""
+    times: list[tuple[float, float]] = []
     start = perf_counter()
-    while turns < 4 or perf_counter() - start < seconds:
+    while len(times) < FEWEST_TURNS or perf_counter() - start < seconds:
         prepare()
-        if turns % 2:
-            raw_seconds += _seconds(raw)
-            our_seconds += _seconds(ours)
+        if len(times) % 2:
+            raw_seconds, our_seconds = _seconds(raw), _seconds(ours)
         else:
-            spent = _seconds(ours)
-            our_seconds += spent
-            raw_seconds += _seconds(raw)
-        turns += 1
-    return raw_seconds, our_seconds, turns
+            our_seconds, raw_seconds = _seconds(ours), _seconds(raw)
+        times.append((raw_seconds, our_seconds))
+    raw_seconds, our_seconds = trim_mean(times, 0.25)
+    return float(raw_seconds), float(our_seconds)
 
 
 def _seconds(call: Callable[[], object]) -> float:
@@ -150,7 +150,7 @@ def _seconds(call: Callable[[], object]) -> float:
 def _rate(call: Callable[[], object], simulations: int, seconds: float) -> float:
     call()
     turns, start = 0, perf_counter()
-    while turns < 4 or perf_counter() - start < seconds:
+    while turns < FEWEST_TURNS or perf_counter() - start < seconds:
         call()
         turns += 1
     return simulations * turns / (perf_counter() - start)
@@ -160,10 +160,10 @@ def _row(
     task: Locomotion,
     simulations: int,
     what: str,
-    timed: tuple[float, float, int],
+    timed: tuple[float, float],
     gymnasium_rate: float | None = None,
     envpool_rate: float | None = None,
 ) -> Row:
-    raw_seconds, our_seconds, turns = timed
-    rate, raw_rate = simulations * turns / our_seconds, simulations * turns / raw_seconds
+    raw_seconds, our_seconds = timed
+    rate, raw_rate = simulations / our_seconds, simulations / raw_seconds
     return Row(task.name, simulations, what, rate, raw_rate, rate / raw_rate, gymnasium_rate, envpool_rate)

@@ -3,12 +3,14 @@
 import mujoco
 import numpy as np
 import pytest
+from mjbatch import Batch
 
 from rapo.errors import InputError
 from rapo.world.dynamics import Parameter
 from rapo.world.model import load_model
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.task import Task
+from rapo.world.tasks import TASKS, make_task
 
 CART = """
 <mujoco>
@@ -110,6 +112,23 @@ def test_a_model_whose_last_stage_cannot_be_recovered_is_refused(tmp_path, actua
 def test_reading_a_field_that_was_not_asked_for_says_what_to_do(tmp_path):
     with pytest.raises(AttributeError, match=r"'cfrc_ext' is not read by this task: add it to Task.fields"):
         cart_task(tmp_path, read=("qpos", "qvel"))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_switching_islands_off_changes_no_bit(name):
+    task = make_task(name)
+    simulator = MujocoSimulator(task, 16, seed=0)
+    raw = Batch(mujoco.MjModel.from_xml_path(str(task.model_file)), 16)
+    assert not raw.model.opt.disableflags
+    state, ctrl = raw.bind("state"), raw.bind("ctrl")
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        actions = rng.uniform(-1, 1, (16, task.action_size))
+        state[...] = simulator.snapshot().physics
+        ctrl[...] = actions
+        raw.step(nstep=task.frame_skip)
+        going_on = ~simulator.step(actions).done
+        np.testing.assert_array_equal(simulator.snapshot().physics[going_on], state[going_on])
 
 
 def test_islands_are_switched_off_only_where_there_is_one_tree(tmp_path):

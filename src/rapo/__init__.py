@@ -1,6 +1,7 @@
 """rapo: policies that keep working when the physics changes."""
 
 from rapo.errors import InputError
+from rapo.robust import Reweighted, RobustValue, reweight, robust_value
 from rapo.world.dynamics import Dynamics, Parameter
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Branches, Simulator, Snapshot, Step
@@ -15,9 +16,13 @@ __all__ = [
     "InputError",
     "MujocoSimulator",
     "Parameter",
+    "Reweighted",
+    "RobustValue",
     "Simulator",
     "Snapshot",
     "Step",
     "Task",
     "make_task",
+    "reweight",
+    "robust_value",
 ]

@@ -1,0 +1,1 @@
+"""The mathematics of the paper in pure JAX: no simulator, no files."""

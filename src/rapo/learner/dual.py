@@ -1,0 +1,229 @@
+"""The KL-robust expectation of the paper, for many rows of branch values at once.
+
+For values G `[B, K]` with weights p, the worst expectation within a KL ball of size epsilon tilts the
+weights, q_eta(k) ~ p_k exp(-eta G_k), at the temperature eta* where KL(q_eta || p) = epsilon. (Like the paper
+we call eta the dual temperature; it grows as the tilt gets sharper.) With
+
+    soft(eta)   = -1/eta log sum p exp(-eta G)        the entropic risk
+    dual(eta)   = soft(eta) - epsilon/eta             never above the worst expectation, equal to it at eta*
+    tilted(eta) = sum q_eta G                         equal to the dual at eta*
+
+it holds for every eta that tilted = soft - KL/eta, and KL grows with eta at the rate eta Var_q(G).
+All functions take values `[..., K]`, weights `[..., K]` or `[K]`, temperatures and budgets `[...]`.
+"""
+
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+Target = Literal["tilted", "soft", "dual", "hard-min", "mean"]
+
+SHARPEST = 1e6
+"""The largest temperature, in units of one over a row's standard deviation: a minimum in all but name."""
+ITERATIONS = 24
+
+
+class Robust(NamedTuple):
+    """The worst expectation of every row, and what attains it."""
+
+    value: Array
+    """`[...]`, the worst expectation."""
+    temperature: Array
+    """`[...]`, eta*; 0 where nothing is tilted."""
+    kl: Array
+    """`[...]`, the part of the budget that is used."""
+    weights: Array
+    """`[..., K]`, the tilted weights; also the gradient of the value with respect to the values."""
+    gap: Array
+    """`[...]`, dual minus primal value: (KL - epsilon) / eta, 0 where the answer is exact."""
+
+
+class _Row(NamedTuple):
+    """Rows in units of their own mean and standard deviation under the weights."""
+
+    scaled: Array
+    mean: Array
+    spread: Array
+    flat: Array
+
+
+def solve(values: Array, weights: Array, budget: Array | float) -> Robust:
+    """The worst expectation of each row within its KL budget, exact at the ends.
+
+    Rows without spread and budgets of 0 give the mean; budgets that allow the minimum give the minimum.
+    """
+    row = _standardise(values, weights)
+    budget = jnp.broadcast_to(jnp.asarray(budget, values.dtype), row.mean.shape)
+    mean_only = row.flat | (budget <= 0)
+    lowest, floor = _lowest(values, weights)
+    ceiling = -jnp.log(jnp.sum(jnp.where(lowest, weights, 0), axis=-1))
+    minimum = ~mean_only & (budget >= ceiling)
+    interior = ~mean_only & ~minimum
+    scaled_temperature = _root(row.scaled, weights, jnp.where(interior, budget, 0.5 * ceiling))
+    scaled_temperature = jnp.where(minimum, SHARPEST, jnp.where(mean_only, 0, scaled_temperature))
+    q, kl = _tilt(row.scaled, weights, scaled_temperature)
+    only_lowest = jnp.where(lowest, weights, 0)
+    only_lowest = only_lowest / only_lowest.sum(axis=-1, keepdims=True)
+    q = jnp.where(minimum[..., None], only_lowest, jnp.where(mean_only[..., None], weights, q))
+    kl = jnp.where(minimum, ceiling, jnp.where(mean_only, 0, kl))
+    temperature = scaled_temperature / row.spread
+    gap = jnp.where(interior, (kl - budget) / jnp.where(interior, temperature, 1), 0)
+    value = jnp.where(minimum, floor, expectation(values, q))
+    return Robust(value, temperature, kl, q, gap)
+
+
+def target(
+    values: Array, weights: Array, temperature: Array, budget: Array | float, kind: Target = "tilted"
+) -> Array:
+    """One-step value `[...]` of each row at a given temperature, the temperature held fixed.
+
+    Its gradient with respect to the values is the tilted weights (for the mean: the weights themselves,
+    for the minimum: one on the lowest).
+    """
+    temperature = jax.lax.stop_gradient(temperature)
+    if kind == "tilted":
+        return expectation(values, tilt(values, weights, temperature))
+    if kind == "soft":
+        return soft(values, weights, temperature)
+    if kind == "dual":
+        return dual(values, weights, temperature, budget)
+    if kind == "hard-min":
+        return jnp.min(jnp.where(_broadcast(weights, values) > 0, values, jnp.inf), axis=-1)
+    return jnp.sum(weights * values, axis=-1)
+
+
+def expectation(values: Array, q: Array) -> Array:
+    """`sum q G`, whose gradient with respect to the values is q; summed from a row's middle, not from 0."""
+    middle = jax.lax.stop_gradient(
+        0.5 * (values.max(axis=-1, keepdims=True) + values.min(axis=-1, keepdims=True))
+    )
+    return middle[..., 0] + jnp.sum(jax.lax.stop_gradient(q) * (values - middle), axis=-1)
+
+
+def tilt(values: Array, weights: Array, temperature: Array) -> Array:
+    """The tilted weights q_eta `[..., K]`."""
+    return _tilt_raw(values, weights, temperature)[0]
+
+
+def kl(values: Array, weights: Array, temperature: Array) -> Array:
+    """How far `[...]` the tilted weights are from the weights."""
+    return _tilt_raw(values, weights, temperature)[1]
+
+
+def soft(values: Array, weights: Array, temperature: Array) -> Array:
+    """The entropic risk `[...]`; the mean at temperature 0."""
+    mean = jnp.sum(weights * values, axis=-1)
+    sharp = temperature > 0
+    safe = jnp.where(sharp, temperature, 1)
+    log_partition = _log_partition(safe[..., None] * (values - mean[..., None]), weights)
+    return mean - jnp.where(sharp, log_partition / safe, 0)
+
+
+def dual(values: Array, weights: Array, temperature: Array, budget: Array | float) -> Array:
+    """The dual function `[...]`; at temperature 0 it is minus infinity, unless the budget is 0."""
+    offset = jnp.where(budget > jnp.zeros_like(temperature), budget / temperature, 0)
+    return soft(values, weights, temperature) - offset
+
+
+def conservative(values: Array, weights: Array, temperature: Array, samples: int, failure: float) -> Array:
+    """`soft` less the paper's correction c_m/eta for its upward bias with m samples.
+
+    c_m = sqrt(log(1/failure) / m), so that it errs upward with probability `failure` at most, about.
+    """
+    correction = jnp.sqrt(-jnp.log(failure) / samples)
+    return soft(values, weights, temperature) - correction / temperature
+
+
+def draw(key: Array, weights: Array, rows: int, samples: int) -> Array:
+    """The m-sample estimator: weights `[rows, K]`, each row the shares of m draws from `weights` `[K]`.
+
+    Models are deterministic, so a model drawn twice need be simulated but once, with twice the weight;
+    models with weight 0 need not be simulated at all.
+    """
+    drawn = jax.random.categorical(key, jnp.log(weights), shape=(rows, samples))
+    return jax.nn.one_hot(drawn, len(weights), dtype=weights.dtype).mean(axis=1)
+
+
+def _broadcast(weights: Array, values: Array) -> Array:
+    return jnp.broadcast_to(weights, values.shape)
+
+
+def _standardise(values: Array, weights: Array) -> _Row:
+    """Centre and scale each row: the root is scale-free in these units."""
+    possible = weights > 0
+    mean = jnp.sum(weights * values, axis=-1)
+    centred = jnp.where(possible, values - mean[..., None], 0)
+    spread = jnp.sqrt(jnp.sum(weights * centred**2, axis=-1))
+    largest = jnp.max(jnp.where(possible, jnp.abs(values), 0), axis=-1)
+    flat = spread <= 16 * jnp.finfo(values.dtype).eps * largest
+    spread = jnp.where(flat, 1, spread)
+    return _Row(centred / spread[..., None], mean, spread, flat)
+
+
+def _lowest(values: Array, weights: Array) -> tuple[Array, Array]:
+    """Which entries are the smallest possible ones, and how small they are."""
+    possible = _broadcast(weights, values) > 0
+    floor = jnp.min(jnp.where(possible, values, jnp.inf), axis=-1)
+    return possible & (values == floor[..., None]), floor
+
+
+def _log_partition(exponent: Array, weights: Array) -> Array:
+    """`log sum p exp(-x)` `[...]`."""
+    return _tilted_exponent(exponent, weights)[2]
+
+
+def _tilt_raw(values: Array, weights: Array, temperature: Array) -> tuple[Array, Array]:
+    mean = jnp.sum(weights * values, axis=-1, keepdims=True)
+    return _tilt(values - mean, weights, temperature)
+
+
+def _tilt(centred: Array, weights: Array, temperature: Array) -> tuple[Array, Array]:
+    """Tilted weights `[..., K]` and their KL `[...]` for centred values."""
+    q, log_ratio, _ = _tilted_exponent(temperature[..., None] * centred, weights)
+    return q, jnp.maximum(jnp.sum(jnp.where(q > 0, q * log_ratio, 0), axis=-1), 0)
+
+
+def _tilted_exponent(exponent: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """For x: q ~ p exp(-x) `[..., K]`, log(q/p) `[..., K]` and log sum p exp(-x) `[...]`.
+
+    Near x = 0 that logarithm is but the size of x squared, and needs `expm1` to be seen at all; far from it
+    the tilted weights need `exp`, or a rare lowest value drowns in the rounding of the others.
+    """
+    x = jnp.where(_broadcast(weights, exponent) > 0, -exponent, -jnp.inf)
+    top = jax.lax.stop_gradient(jnp.max(x, axis=-1, keepdims=True))
+    raised = weights * jnp.exp(x - top)
+    total = jnp.sum(raised, axis=-1, keepdims=True)
+    excess = jnp.sum(weights * jnp.expm1(x - top), axis=-1, keepdims=True)
+    near = excess > -0.5
+    log_total = jnp.where(near, jnp.log1p(jnp.where(near, excess, 0)), jnp.log(total))
+    return raised / total, x - top - log_total, (top + log_total)[..., 0]
+
+
+def _root(scaled: Array, weights: Array, budget: Array) -> Array:
+    """The temperature `[...]` at which the KL of standardised rows meets the budget.
+
+    Newton's method on sqrt(2 KL), which is the temperature itself while that is small, inside a bracket
+    that shrinks; a step that would leave the bracket goes to its geometric middle instead.
+    """
+    goal = jnp.sqrt(2 * budget)
+
+    def improve(_: int, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        temperature, low, high = state
+        q, used = _tilt(scaled, weights, temperature)
+        mean = jnp.sum(q * scaled, axis=-1, keepdims=True)
+        variance = jnp.sum(q * (scaled - mean) ** 2, axis=-1)
+        reached = jnp.sqrt(2 * used)
+        low = jnp.where(used < budget, temperature, low)
+        high = jnp.where(used < budget, high, temperature)
+        step = (goal - reached) * reached / (temperature * variance)
+        newton = temperature + step
+        done = jnp.abs(step) <= 4 * jnp.finfo(step.dtype).eps * temperature
+        inside = (newton >= low) & (newton <= high)
+        middle = jnp.sqrt(jnp.maximum(low, 1e-3 * goal) * high)
+        return jnp.where(done, temperature, jnp.where(inside, newton, middle)), low, high
+
+    start = jnp.clip(goal, 1e-30, SHARPEST)
+    low, high = jnp.zeros_like(start), jnp.full_like(start, SHARPEST)
+    return jax.lax.fori_loop(0, ITERATIONS, improve, (start, low, high))[0]

@@ -1,0 +1,60 @@
+"""Budgets over the course of training."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from rapo.errors import InputError
+from rapo.learner import budget, dual
+from rapo.learner.budget import Budget
+
+
+def test_a_constant_stays_and_a_ramp_moves_and_then_stays():
+    assert [Budget(0.3).at(p) for p in (0.0, 0.5, 1.0)] == [0.3, 0.3, 0.3]
+    ramp = Budget(0.0, 0.4, until=0.5)
+    assert [ramp.at(p) for p in (0.0, 0.25, 0.5, 1.0)] == pytest.approx([0.0, 0.2, 0.4, 0.4])
+
+
+def test_a_joint_budget_splits_into_its_parts():
+    kappa, epsilon = budget.split(0.5, 0.2)
+    assert (kappa, epsilon) == pytest.approx((0.1, 0.4))
+
+
+def test_step_and_trajectory_budgets_convert_by_the_discount():
+    assert budget.per_trajectory(0.01, 0.99) == pytest.approx(1.0)
+    assert budget.per_step(1.0, 0.99) == pytest.approx(0.01)
+    assert budget.per_step(budget.per_trajectory(0.3, 0.9), 0.9) == pytest.approx(0.3)
+
+
+def test_adapted_temperatures_come_to_spend_the_budget():
+    values = jax.random.normal(jax.random.key(0), (256, 8))
+    weights = jnp.full(8, 1 / 8)
+
+    def spent(temperature):
+        return dual.kl(values, weights, jnp.full(256, temperature)).mean()
+
+    @jax.jit
+    def adapted(temperature):
+        return jax.lax.fori_loop(
+            0, 400, lambda i, t: budget.adapt(t, spent(t), 0.2, jnp.asarray(i), rate=3.0), temperature
+        )
+
+    for first in (0.01, 30.0):
+        assert float(spent(adapted(first))) == pytest.approx(0.2, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Budget(-0.1), "a KL budget is -0.1: allowed are finite numbers from 0"),
+        (lambda: Budget(0.1, -1.0), "a KL budget is -1"),
+        (lambda: Budget(float("nan")), "a KL budget is nan"),
+        (lambda: Budget(0.1, 0.2, until=0.0), "ramps until 0 of training"),
+        (lambda: budget.split(-1, 0.5), "the joint KL budget is -1"),
+        (lambda: budget.split(1, 1.5), "share of the joint KL budget is 1.5"),
+        (lambda: budget.per_step(1, 1.0), "discount 1 was given"),
+    ],
+)
+def test_budgets_that_make_no_sense_are_refused(make, says):
+    with pytest.raises(InputError, match=says):
+        make()

@@ -1,11 +1,10 @@
 """The command line: every subcommand is a frozen dataclass whose docstrings are its help."""
 
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +17,8 @@ from rich.table import Table
 from rapo import demo
 from rapo.bench import world
 from rapo.errors import InputError
+from rapo.files import check_writable, write_atomically
+from rapo.world.streams import check_seed
 from rapo.world.tasks import TASKS, make_task
 
 console = Console()
@@ -70,8 +71,11 @@ class Demo:
             raise InputError(
                 f"{self.envs} Hoppers and {self.steps} steps were asked for: at least 3 and 1 are needed"
             )
+        check_seed(self.seed)
         if self.figure is not None:
-            _check_writable(self.figure)
+            check_writable(self.figure)
+            if self.figure.suffix not in (".png", ".pdf", ".svg"):
+                raise InputError(f"figure '{self.figure}' was asked for: allowed are .png, .pdf and .svg")
         with _progress() as progress:
             bar = progress.add_task(f"{self.envs} Hoppers", total=self.steps)
             outcome = demo.run(self.steps, self.envs, self.seed, lambda: progress.advance(bar))
@@ -82,8 +86,8 @@ class Demo:
         for name, lengths, returns in zip(
             outcome.names, outcome.episode_length, outcome.episode_return, strict=True
         ):
-            cells = (f"{x:.1f} ({r:.1f})" for x, r in zip(lengths, returns, strict=True))
-            table.add_row(name, *("-" if "nan" in cell else cell for cell in cells))
+            pairs = zip(lengths, returns, strict=True)
+            table.add_row(name, *(f"{x:.1f} ({r:.1f})" if isfinite(x) else "-" for x, r in pairs))
         console.print(table)
         rate = outcome.steps / outcome.seconds
         console.print(
@@ -91,10 +95,8 @@ class Demo:
             f"{outcome.divergences} diverged."
         )
         if self.figure is not None:
-            try:
-                demo.draw(self.figure, self.envs, self.seed)
-            except (OSError, ValueError) as error:
-                raise InputError(f"file '{self.figure}' can't be written: {error}") from None
+            kind = self.figure.suffix[1:]
+            write_atomically(self.figure, demo.draw(self.envs, self.seed, kind))
             console.print(f"Figure: {self.figure}")
 
 
@@ -126,7 +128,7 @@ class Bench:
         if not self.seconds > 0:
             raise InputError(f"{self.seconds:g} seconds were asked for: it must be above 0")
         if self.json is not None:
-            _check_writable(self.json)
+            check_writable(self.json)
         for n in (*self.step, *self.branch):
             if n < 1 or (n in self.branch and n % world.MODELS):
                 raise InputError(
@@ -145,7 +147,8 @@ class Bench:
                     progress.advance(bar)
         console.print(_bench_table(rows))
         if self.json is not None:
-            _write_atomically(self.json, json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+            text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
+            write_atomically(self.json, text.encode())
 
 
 Command = (
@@ -201,19 +204,3 @@ def _bench_table(rows: Sequence[world.Row]) -> Table:
             *peers,
         )
     return table
-
-
-def _check_writable(path: Path) -> None:
-    """Refuse a file that can't be written before the work is done."""
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InputError(f"file '{path}' can't be written: give a file in a folder that exists")
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    """Write a whole file or nothing."""
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-            file.write(text)
-        os.replace(file.name, path)
-    except OSError as error:
-        raise InputError(f"file '{path}' can't be written: {error.strerror}") from None

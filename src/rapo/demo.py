@@ -5,7 +5,7 @@ Every robot gets the same random actions, so whatever differs between them is th
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
+from io import BytesIO
 from time import perf_counter
 
 import numpy as np
@@ -75,8 +75,8 @@ def run(steps: int, num_envs: int, seed: int, advance: Callable[[], None]) -> Ou
     )
 
 
-def draw(path: Path, num_envs: int, seed: int) -> None:
-    """Draw how the heights of Hoppers with one start and one stream of actions part."""
+def draw(num_envs: int, seed: int, kind: str) -> bytes:
+    """A figure (png, pdf or svg): one start and one stream of actions, and how the heights part."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -107,5 +107,7 @@ def draw(path: Path, num_envs: int, seed: int) -> None:
     axes.set_title(f"{num_envs} Hoppers: one start, one stream of actions, {num_envs} different physics")
     axes.spines[["top", "right"]].set_visible(False)
     figure.colorbar(ScalarMappable(norm, colours), ax=axes, label="torque scale")
-    figure.savefig(path)
+    content = BytesIO()
+    figure.savefig(content, format=kind)
     pyplot.close(figure)
+    return content.getvalue()

@@ -7,6 +7,8 @@ without a traceback and exits with status 2.
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+LISTED = 12
+
 
 class InputError(ValueError):
     """Something the user gave can't be used; nothing was changed."""
@@ -17,4 +19,5 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     known = list(known)
     near = get_close_matches(name, known, n=1, cutoff=0.4)
     hint = f"did you mean '{near[0]}'? " if near else ""
-    return InputError(f"unknown {kind} '{name}': {hint}allowed are {', '.join(known)}")
+    more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
+    return InputError(f"unknown {kind} '{name}': {hint}allowed are {', '.join(known[:LISTED])}{more}")

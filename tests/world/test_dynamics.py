@@ -8,6 +8,7 @@ import pytest
 
 from rapo.errors import InputError
 from rapo.world.dynamics import Dynamics, Parameter
+from rapo.world.model import load_model
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.tasks import TASKS, make_task
 
@@ -92,6 +93,36 @@ def test_names_and_columns_choose_what_is_touched(task):
     np.testing.assert_array_equal(values["dof_damping"][0], dampings)
 
 
+def test_the_nominal_value_of_a_parameter_that_sets_is_the_models_own(task):
+    grip = Parameter("grip", "geom_friction", (1, 2), (1, 3), apply="set", of="foot_geom", columns=(0,))
+    dynamics = Dynamics(task.model, [grip])
+    own = task.model.geom_friction[task.model.geom("foot_geom").id, 0]
+    assert dynamics["grip"].nominal == own == 2.0
+    np.testing.assert_array_equal(
+        dynamics.values(dynamics.nominal())["geom_friction"][0], task.model.geom_friction
+    )
+
+
+def test_a_tendon_range_may_reach_below_zero(tmp_path):
+    file = tmp_path / "tendons.xml"
+    file.write_text("""
+    <mujoco>
+      <worldbody><body><joint name="a"/><geom size="1"/></body></worldbody>
+      <tendon>
+        <fixed name="wide" limited="true" range="-0.5 0.5"><joint joint="a" coef="1"/></fixed>
+        <fixed name="cable" limited="true" range="0 1"><joint joint="a" coef="1"/></fixed>
+      </tendon>
+    </mujoco>""")
+    cable = Parameter(
+        "cable", ("tendon_range",), (0.2, 1), (0.1, 2), apply="set", of=("cable",), columns=(1,)
+    )
+    dynamics = Dynamics(load_model(file), [cable])
+    np.testing.assert_array_equal(
+        dynamics.values(np.array([[0.7]]))["tendon_range"][0], [[-0.5, 0.5], [0, 0.7]]
+    )
+    assert dynamics["cable"].nominal == 1
+
+
 def test_options_of_the_model_can_be_parameters(task):
     moon = Parameter("gravity", ("gravity",), (0.9, 1.1), (0.1, 1.5))
     dynamics = Dynamics(task.model, [moon])
@@ -161,18 +192,29 @@ def parameter(**changes):
     [
         (
             parameter(train=(1.2, 0.8)),
-            r"'mass' has training range \[1.2, 0.8\]: it must be finite with its lower",
+            r"'mass' has training range \[1.2, 0.8\]: it must be two finite numbers",
         ),
         (parameter(test=(0.5, np.nan)), r"'mass' has test range \[0.5, nan\]"),
         (parameter(apply="add"), "'mass' has apply 'add': allowed are scale, set"),
         (parameter(fields=()), "'mass' touches no mjModel field"),
+        (parameter(of=()), "'mass' touches no name"),
+        (parameter(columns=()), "'mass' touches no column"),
+        (parameter(nominal=np.nan), "'mass' has nominal value nan"),
+        (parameter(train=(1, 2, 3)), r"training range \[1, 2, 3\]: it must be two"),
+        (parameter(fields=("geom_contype",)), "unknown mjModel array to perturb 'geom_contype'"),
+        (parameter(fields=("body_subtreemass",)), "unknown mjModel array to perturb 'body_subtreemass'"),
+        (parameter(apply="set"), "'mass' sets 5 different values of the model: give it a nominal one"),
+        (parameter(name="{x}", test=(0, 1)), "test range 0 of parameter '{x}' makes body_mass 0"),
         (
             parameter(test=(0.0, 1.5)),
             "test range 0 of parameter 'mass' makes body_mass 0: it must stay above 0",
         ),
         (parameter(train=(-1, 1.5)), "training range -1 of parameter 'mass' makes body_mass -"),
         (parameter(fields=("geom_friction",), test=(-0.1, 1)), "makes geom_friction -.*must not be negative"),
-        (parameter(fields=("body_mas",)), "unknown mjModel field 'body_mas': did you mean 'body_mass'"),
+        (
+            parameter(fields=("body_mas",)),
+            "unknown mjModel array to perturb 'body_mas': did you mean 'body_mass'",
+        ),
         (parameter(of=("torzo",)), "unknown body 'torzo': did you mean 'torso'"),
         (parameter(fields=("gravity",), of=("torso",)), "gravity has no named rows"),
         (parameter(fields=("geom_friction",), columns=(3,)), r"columns \(3,\) of geom_friction: it has 3"),
@@ -190,7 +232,10 @@ def test_impossible_parameters_are_refused_in_one_sentence(task, make, says):
         ([1, 1, 1], r"dynamics of shape \(1, 3\) were given: allowed is \[rows, 4\]"),
         (np.empty((0, 4)), "dynamics of shape"),
         ([1, np.nan, 1, 1], "'inertia' is nan in row 0: it must be finite"),
-        ([[1, 1, 1, 1], [0, 1, 1, 1]], r"dynamics row 1 .* makes body_mass 0: it must stay above 0"),
+        (
+            [[1, 1, 1, 1], [0, 1, 1, 1]],
+            r"dynamics row 1 \(mass 0, inertia 1, .*\) makes body_mass 0: it must stay above 0",
+        ),
     ],
 )
 def test_impossible_rows_are_refused_in_one_sentence(task, rows, says):
@@ -203,7 +248,7 @@ def test_unknown_names_get_the_nearest_known_one(task):
         task.dynamics.sweep("fricton", [1])
     with pytest.raises(InputError, match="unknown ensemble method 'sobel': did you mean 'sobol'"):
         task.dynamics.ensemble(4, np.random.default_rng(0), method="sobel")
-    with pytest.raises(InputError, match="an ensemble of 0 models"):
+    with pytest.raises(InputError, match="0 models were asked for"):
         task.dynamics.ensemble(0, np.random.default_rng(0))
     with pytest.raises(InputError, match="'mass' is listed twice"):
         Dynamics(task.model, [task.dynamics["mass"]] * 2)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rapo.errors import InputError
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Simulator, Snapshot
 from rapo.world.tasks import TASKS, make_task
@@ -70,17 +71,18 @@ def test_branching_leaves_the_environments_untouched(name):
         before = branching.snapshot()
         branching.branch(before, np.ones((N, branching.task.action_size)), models)
         after = branching.snapshot()
-        for field in ("physics", "memory", "observation", "dynamics", "elapsed", "clock"):
-            np.testing.assert_array_equal(getattr(before, field), getattr(after, field))
+        for field, array in before.arrays().items():
+            np.testing.assert_array_equal(array, getattr(after, field))
         assert_same_steps(walk(branching, 1, rng), walk(undisturbed, 1, same_rng))
 
 
+@pytest.mark.parametrize("sampler", ["uniform", "ensemble"])
 @pytest.mark.parametrize("name", TASKS)
-def test_a_restored_snapshot_continues_identically_through_resets_and_fresh_dynamics(name):
+def test_a_restored_snapshot_continues_identically_through_resets_and_fresh_dynamics(name, sampler):
     task = make_task(name)
 
     def fresh(n, rng):
-        return task.dynamics.uniform(n, rng, over="test")
+        return getattr(task.dynamics, sampler)(n, rng, over="test")
 
     first = MujocoSimulator(task, N, seed=1, fresh=fresh)
     walk(first, 30, np.random.default_rng(0))
@@ -92,7 +94,7 @@ def test_a_restored_snapshot_continues_identically_through_resets_and_fresh_dyna
     walk(first, 10, np.random.default_rng(3))
     first.restore(short)
     assert_same_steps(walk(first, 60, np.random.default_rng(2)), expected)
-    second = MujocoSimulator(task, N, seed=1, fresh=fresh, threads=1)
+    second = MujocoSimulator(task, N, seed=99, fresh=fresh, threads=1)
     np.testing.assert_array_equal(second.restore(short), short.observation)
     assert_same_steps(walk(second, 60, np.random.default_rng(2)), expected)
     np.testing.assert_array_equal(second.dynamics, first.dynamics)
@@ -188,6 +190,24 @@ def test_fresh_dynamics_are_drawn_for_those_that_start_anew_and_only_for_them():
         np.testing.assert_array_equal(same, ~done)
         changed += done.sum()
     assert changed > 10
+
+
+def test_initial_states_do_not_depend_on_whether_dynamics_are_drawn():
+    task = make_task("hopper")
+    fixed = MujocoSimulator(task, 8, seed=3)
+    drawn = MujocoSimulator(task, 8, seed=3, fresh=lambda n, rng: task.dynamics.uniform(n, rng))
+    np.testing.assert_array_equal(fixed.observation, drawn.observation)
+
+
+def test_one_row_of_a_snapshot_is_a_snapshot():
+    simulator, _ = perturbed("hopper")
+    snapshot = simulator.snapshot()
+    for i in (0, 5, -1):
+        np.testing.assert_array_equal(snapshot[i].physics, snapshot.physics[[i]])
+        assert len(snapshot[i]) == 1
+    other = MujocoSimulator(make_task("walker2d"), 1, seed=0).snapshot()
+    with pytest.raises(InputError, match="snapshots of 2 tasks were given"):
+        Snapshot.concatenate([snapshot, other])
 
 
 def test_the_seed_decides_and_nothing_else():

@@ -32,9 +32,9 @@ CART = """
 MOTOR = '<motor joint="hinge" gear="2"/>'
 
 
-def cart_task(folder, *, integrator="implicitfast", actuator=MOTOR, read=("qpos", "qvel", "cfrc_ext")):
+def cart_task(folder, *, integrator="implicitfast", read=("cfrc_ext",), change=("", "")):
     file = folder / "cart.xml"
-    file.write_text(CART.format(integrator=integrator, actuator=actuator))
+    file.write_text(CART.format(integrator=integrator, actuator=MOTOR).replace(*change))
 
     class Cart(Task):
         name = "cart"
@@ -101,12 +101,68 @@ def test_a_model_file_that_is_not_there_is_named(tmp_path):
         load_model(tmp_path / "nowhere.xml")
 
 
-@pytest.mark.parametrize("actuator", ["", '<position joint="hinge" kp="1" dyntype="filter" dynprm="0.1"/>'])
-def test_a_model_whose_last_stage_cannot_be_recovered_is_refused(tmp_path, actuator):
-    actuator = actuator.replace("position", "general").replace(' kp="1"', "")
-    task = cart_task(tmp_path, integrator="RK4", actuator=actuator)
-    with pytest.raises(InputError, match="contact forces can be read with integrator RK4 only from"):
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ((MOTOR, ""), "has hinges or slides without a motor"),
+        ((MOTOR, '<general joint="hinge" dyntype="filter" dynprm="0.1"/>'), "has activation states"),
+        ((' gear="2"', ' gear="0"'), "has motors with gear 0"),
+        (('"RK4"', '"RK4" solver="PGS"'), "has solver PGS"),
+        (('"RK4"', '"RK4" noslip_iterations="5"'), "has noslip iterations"),
+        (('"RK4"/>', '"RK4"><flag warmstart="disable"/></option>'), "has its warm start switched off"),
+        ((' axis="0 1 0"', ' type="ball"'), "has ball joints"),
+    ],
+)
+def test_a_model_whose_last_stage_cannot_be_recovered_is_refused(tmp_path, change, says):
+    task = cart_task(tmp_path, integrator="RK4", change=change)
+    with pytest.raises(InputError, match=f"can't be read with integrator RK4 from a model that {says}"):
         MujocoSimulator(task, 1, seed=0)
+
+
+@pytest.mark.parametrize("also", ["cacc", "cfrc_int", "sensordata"])
+def test_fields_that_the_last_stage_does_not_give_are_refused(tmp_path, also):
+    with pytest.raises(InputError, match=f"{also}.* can't be read"):
+        cart_task(tmp_path, integrator="RK4", read=("cfrc_ext", also))
+
+
+def test_a_motor_without_torque_is_refused_where_contact_forces_need_its_gear():
+    with pytest.raises(InputError, match="makes actuator_gear 0: it must not be 0"):
+        MujocoSimulator(make_task("ant"), 1, seed=0, dynamics=[1, 1, 1, 0])
+    step = MujocoSimulator(make_task("hopper"), 1, seed=0, dynamics=[1, 1, 1, 0]).step(np.ones((1, 3)))
+    assert not step.diverged.any()
+
+
+def test_contact_forces_need_no_named_bodies(tmp_path):
+    file = tmp_path / "nameless.xml"
+    file.write_text("<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>")
+    assert load_model(file, ("cfrc_ext",)).nsensor == 1
+
+
+@pytest.mark.parametrize("field", ["efc_force", "contact", "qpoz"])
+def test_a_field_that_cannot_be_read_is_named(tmp_path, field):
+    with pytest.raises(InputError, match=f"mjData field '{field}' can't be read by a task"):
+        cart_task(tmp_path, read=("cfrc_ext", field))
+
+
+WRONG = {
+    "observe": (lambda self, data: data.qpos, "observe of task 'cart' returns float64 of shape"),
+    "remember": (lambda self, data: data.qpos[:, 0].copy(), "remember of task 'cart' returns"),
+    "score": (
+        lambda self, before, after, data, actions: (data.qpos[:, :1], np.zeros(2, bool)),
+        r"score of task 'cart' returns rewards \(2, 1\)",
+    ),
+    "reset": (
+        lambda self, n, rng: (np.zeros((n, 3)), np.zeros((n, 3))),
+        "reset of task 'cart' returns shapes",
+    ),
+}
+
+
+@pytest.mark.parametrize("method", WRONG)
+def test_methods_that_return_something_else_are_refused_before_anything_runs(tmp_path, method):
+    wrong, says = WRONG[method]
+    with pytest.raises(InputError, match=says):
+        type("Wrong", (type(cart_task(tmp_path)),), {method: wrong})()
 
 
 def test_reading_a_field_that_was_not_asked_for_says_what_to_do(tmp_path):

@@ -21,16 +21,26 @@ Range = tuple[float, float]
 Floats = NDArray[np.float64]
 
 _OBJECTS = {
-    "body": mujoco.mjtObj.mjOBJ_BODY,
-    "geom": mujoco.mjtObj.mjOBJ_GEOM,
-    "site": mujoco.mjtObj.mjOBJ_SITE,
-    "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
-    "tendon": mujoco.mjtObj.mjOBJ_TENDON,
-    "jnt": mujoco.mjtObj.mjOBJ_JOINT,
-    "dof": mujoco.mjtObj.mjOBJ_JOINT,
+    "body": ("body", "nbody", mujoco.mjtObj.mjOBJ_BODY),
+    "geom": ("geom", "ngeom", mujoco.mjtObj.mjOBJ_GEOM),
+    "site": ("site", "nsite", mujoco.mjtObj.mjOBJ_SITE),
+    "actuator": ("actuator", "nu", mujoco.mjtObj.mjOBJ_ACTUATOR),
+    "tendon": ("tendon", "ntendon", mujoco.mjtObj.mjOBJ_TENDON),
+    "jnt": ("joint", "njnt", mujoco.mjtObj.mjOBJ_JOINT),
+    "dof": ("joint", "njnt", mujoco.mjtObj.mjOBJ_JOINT),
 }
 _POSITIVE = ("body_mass", "body_inertia")
-_NOT_NEGATIVE = ("geom_friction", "dof_damping", "dof_armature", "dof_frictionloss", "tendon_range")
+_NOT_NEGATIVE = ("geom_friction", "dof_damping", "dof_armature", "dof_frictionloss")
+_DERIVED = (
+    "body_subtreemass",
+    "body_invweight0",
+    "dof_invweight0",
+    "dof_M0",
+    "tendon_invweight0",
+    "tendon_length0",
+    "actuator_acc0",
+    "actuator_length0",
+)
 
 
 @dataclass(frozen=True)
@@ -39,47 +49,62 @@ class Parameter:
 
     name: str
     """What users call it."""
-    fields: tuple[str, ...]
-    """The mjModel (or mjOption) fields it touches; mass and inertia together make a density."""
+    fields: tuple[str, ...] | str
+    """The mjModel (or mjOption) arrays it touches; mass and inertia together make a density."""
     train: Range
     """Values met in training: the in-distribution range."""
     test: Range
     """Values met in evaluation."""
-    nominal: float = 1.0
-    """Its value in the model as written."""
+    nominal: float | None = None
+    """Its value when nothing is perturbed; None means that of the model as written."""
     apply: Literal["scale", "set"] = "scale"
     """`scale` multiplies the model's own values, `set` replaces them."""
-    of: tuple[str, ...] | None = None
+    of: tuple[str, ...] | str | None = None
     """Names of the bodies, geoms, actuators, tendons or joints it concerns; None means all of them."""
     columns: tuple[int, ...] | None = None
     """Which columns of a field with several (sliding friction is column 0); None means all of them."""
 
     def __post_init__(self) -> None:
-        if not self.fields:
-            raise InputError(f"parameter '{self.name}' touches no mjModel field: name at least one")
+        for several in ("fields", "of"):
+            if isinstance(getattr(self, several), str):
+                object.__setattr__(self, several, (getattr(self, several),))
+        for several, what in (("fields", "mjModel field"), ("of", "name"), ("columns", "column")):
+            if getattr(self, several) is not None and not len(getattr(self, several)):
+                raise InputError(f"parameter '{self.name}' touches no {what}: give at least one")
         if self.apply not in ("scale", "set"):
             raise InputError(f"parameter '{self.name}' has apply '{self.apply}': allowed are scale, set")
-        for which, (low, high) in (("training", self.train), ("test", self.test)):
-            if not (np.isfinite(low) and np.isfinite(high)) or low > high:
+        if self.nominal is not None and not np.isfinite(self.nominal):
+            raise InputError(f"parameter '{self.name}' has nominal value {self.nominal}: it must be finite")
+        for which, values in (("training", self.train), ("test", self.test)):
+            ends = np.asarray(values, np.float64)
+            if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] > ends[1]:
                 raise InputError(
-                    f"parameter '{self.name}' has {which} range [{low:g}, {high:g}]: "
-                    "it must be finite with its lower end first"
+                    f"parameter '{self.name}' has {which} range {list(values)}: "
+                    "it must be two finite numbers, the lower one first"
                 )
 
 
 class Dynamics:
-    """The parameters of one model, in a fixed order; rows of values have shape `[n, P]`."""
+    """The parameters of one model, in a fixed order; rows of values have shape `[n, P]`.
 
-    def __init__(self, model: mujoco.MjModel, parameters: Sequence[Parameter]) -> None:
+    never_zero: fields that must not become 0 because something divides by them.
+    """
+
+    def __init__(
+        self, model: mujoco.MjModel, parameters: Sequence[Parameter], never_zero: Sequence[str] = ()
+    ) -> None:
         names = [p.name for p in parameters]
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"parameter '{name}' is listed twice: every name may appear once")
         self.model = model
-        self.parameters = tuple(parameters)
         self.names = tuple(names)
-        self.defaults = {f: _default(model, f) for p in parameters for f in p.fields}
-        self._targets = {(p.name, f): _target(model, p, f) for p in parameters for f in p.fields}
+        self.defaults = {f: _live(model, f).copy() for p in parameters for f in p.fields}
+        self._never_zero = tuple(never_zero)
+        self._targets = {
+            (p.name, f): _target(model, p, f, self.defaults[f].shape) for p in parameters for f in p.fields
+        }
+        self.parameters = tuple(self._with_nominal(p) for p in parameters)
         for parameter in self.parameters:
             self._check_ends(parameter)
 
@@ -101,17 +126,19 @@ class Dynamics:
     def with_ranges(self, name: str, *, train: Range | None = None, test: Range | None = None) -> "Dynamics":
         """The same table with other ranges for one parameter."""
         old = self[name]
-        new = replace(old, train=train or old.train, test=test or old.test)
-        return Dynamics(self.model, [new if p is old else p for p in self.parameters])
+        new = replace(
+            old, train=old.train if train is None else train, test=old.test if test is None else test
+        )
+        return Dynamics(self.model, [new if p is old else p for p in self.parameters], self._never_zero)
 
     def nominal(self, n: int = 1) -> Floats:
-        """`[n, P]`, every row the model as written."""
-        return np.tile([p.nominal for p in self.parameters], (n, 1)).astype(np.float64)
+        """`[n, P]`, every row unperturbed."""
+        return np.tile(np.array([p.nominal for p in self.parameters], np.float64), (n, 1))
 
     def uniform(self, n: int, rng: np.random.Generator, over: Literal["train", "test"] = "train") -> Floats:
         """`[n, P]`, independent and uniform in the box of the training (or test) ranges."""
         low, high = self.box(over)
-        return rng.uniform(low, high, (n, len(self)))
+        return rng.uniform(low, high, (_check_count(n), len(self)))
 
     def ensemble(
         self,
@@ -121,8 +148,7 @@ class Dynamics:
         method: Literal["sobol", "latin"] = "sobol",
     ) -> Floats:
         """`[n, P]`, spread evenly over the box: scrambled Sobol points or a Latin hypercube."""
-        if n < 1:
-            raise InputError(f"an ensemble of {n} models was asked for: it needs at least 1")
+        _check_count(n)
         if method == "sobol":
             points = qmc.Sobol(len(self), rng=rng).random_base2((n - 1).bit_length())[:n]
         elif method == "latin":
@@ -134,11 +160,7 @@ class Dynamics:
 
     def sweep(self, name: str, values: ArrayLike) -> Floats:
         """`[n, P]`, one parameter through `values`, the others nominal."""
-        column = self.column(name)
-        values = np.asarray(values, np.float64).reshape(-1)
-        rows = self.nominal(len(values))
-        rows[:, column] = values
-        return self.check(rows)
+        return self.grid({name: values})
 
     def grid(self, axes: Mapping[str, ArrayLike]) -> Floats:
         """`[n, P]`, every combination of the values on the named axes, the last axis fastest."""
@@ -169,7 +191,11 @@ class Dynamics:
                 f"parameter '{self.names[column]}' is {rows[row, column]} in row {row}: it must be finite"
             )
         for field, values in self.values(rows).items():
-            self._check_possible(field, values, f"dynamics row {{row}} ({', '.join(self.names)})")
+            impossible = self._impossible(field, values)
+            if impossible is not None:
+                row, says = impossible
+                settings = ", ".join(f"{n} {v:g}" for n, v in zip(self.names, rows[row], strict=True))
+                raise InputError(f"dynamics row {row} ({settings}) makes {says}")
         return rows
 
     def values(self, rows: Floats) -> dict[str, Floats]:
@@ -191,8 +217,22 @@ class Dynamics:
     def write(self, model: mujoco.MjModel, row: ArrayLike) -> None:
         """Put one row `[P]` into `model` itself and recompute its derived constants."""
         for field, values in self.values(self.check(row)).items():
-            _owner(model, field)[...] = values[0]
+            _live(model, field)[...] = values[0]
         mujoco.mj_setConst(model, mujoco.MjData(model))
+
+    def _with_nominal(self, parameter: Parameter) -> Parameter:
+        """The parameter with its nominal value read off the model where it is not given."""
+        if parameter.nominal is not None:
+            return parameter
+        if parameter.apply == "scale":
+            return replace(parameter, nominal=1.0)
+        own = np.unique([self.defaults[f][self._targets[parameter.name, f]] for f in parameter.fields])
+        if len(own) != 1:
+            raise InputError(
+                f"parameter '{parameter.name}' sets {len(own)} different values of the model: "
+                "give it a nominal one"
+            )
+        return replace(parameter, nominal=float(own[0]))
 
     def _check_ends(self, parameter: Parameter) -> None:
         """Refuse a parameter whose nominal value or range ends are physically impossible."""
@@ -204,73 +244,73 @@ class Dynamics:
             row = self.nominal()
             row[0, self.column(parameter.name)] = value
             for field, values in self.values(row).items():
-                if field in parameter.fields:
-                    self._check_possible(field, values, f"{what} {value:g} of parameter '{parameter.name}'")
+                impossible = self._impossible(field, values) if field in parameter.fields else None
+                if impossible is not None:
+                    raise InputError(
+                        f"{what} {value:g} of parameter '{parameter.name}' makes {impossible[1]}"
+                    )
 
-    def _check_possible(self, field: str, values: Floats, what: str) -> None:
-        """Refuse field values `[n, *shape]` that no body can have; zeros of the model itself may stay."""
+    def _impossible(self, field: str, values: Floats) -> tuple[int, str] | None:
+        """The first row of field values `[n, *shape]` that no model can have, and what is wrong with it."""
+        changed = values != self.defaults[field]
         if field in _POSITIVE:
-            wrong = (values <= 0) & (self.defaults[field] > 0)
-            rule = "it must stay above 0"
+            wrong, rule = changed & (values <= mujoco.mjMINVAL), "it must stay above 0"
         elif field in _NOT_NEGATIVE:
-            wrong = values < 0
-            rule = "it must not be negative"
+            wrong, rule = changed & (values < 0), "it must not be negative"
+        elif field in self._never_zero:
+            wrong, rule = changed & (values == 0), "it must not be 0"
         else:
-            return
-        if wrong.any():
-            at = tuple(np.argwhere(wrong)[0])
-            raise InputError(f"{what.format(row=at[0])} makes {field} {values[at]:g}: {rule}")
+            return None
+        if not wrong.any():
+            return None
+        at = tuple(np.argwhere(wrong)[0])
+        return int(at[0]), f"{field} {values[at]:g}: {rule}"
 
 
-def _owner(model: mujoco.MjModel, field: str) -> NDArray[np.float64]:
-    """The live array of a field of `model` or of its options."""
+def _check_count(n: int) -> int:
+    if n < 1:
+        raise InputError(f"{n} models were asked for: it must be at least 1")
+    return n
+
+
+def _live(model: mujoco.MjModel, field: str) -> Floats:
+    """The array of a field of `model` or of its options, itself."""
     for owner in (model, model.opt):
         array = getattr(owner, field, None)
-        if isinstance(array, np.ndarray) and array.dtype == np.float64:
+        if isinstance(array, np.ndarray) and array.dtype == np.float64 and field not in _DERIVED:
             return array
-    fields = [f for f in dir(model) if isinstance(getattr(model, f, None), np.ndarray)]
-    raise unknown("mjModel field", field, [f for f in fields if f.split("_")[0] in _OBJECTS])
+    known = [f for f in dir(model) if f.split("_")[0] in _OBJECTS and f not in _DERIVED and f != field]
+    floats = [f for f in known if getattr(getattr(model, f, None), "dtype", None) == np.float64]
+    raise unknown("mjModel array to perturb", field, [*floats, "gravity", "wind", "magnetic"])
 
 
-def _default(model: mujoco.MjModel, field: str) -> Floats:
-    return _owner(model, field).copy()
-
-
-def _target(model: mujoco.MjModel, parameter: Parameter, field: str) -> tuple[NDArray | slice, ...]:
+def _target(
+    model: mujoco.MjModel, parameter: Parameter, field: str, shape: tuple[int, ...]
+) -> tuple[NDArray | slice, ...]:
     """The index into a field that `parameter` touches: its rows, and its columns where it names some."""
-    shape = _default(model, field).shape
-    ids: NDArray | slice = slice(None)
-    if parameter.of is not None:
-        ids = _ids(model, parameter.of, field)
+    ids: NDArray | slice = slice(None) if parameter.of is None else _ids(model, parameter.of, field)
     if parameter.columns is None:
         return (ids,)
     columns = np.array(parameter.columns)
-    if len(shape) < 2 or columns.min() < 0 or columns.max() >= shape[1]:
-        width = shape[1] if len(shape) > 1 else 1
+    width = shape[1] if len(shape) > 1 else 1
+    if len(shape) < 2 or columns.min() < 0 or columns.max() >= width:
         raise InputError(
             f"parameter '{parameter.name}' names columns {parameter.columns} of {field}: it has {width}"
         )
-    if isinstance(ids, slice):
-        return (ids, columns)
-    return (ids[:, None], columns)
+    return (ids, columns) if isinstance(ids, slice) else (ids[:, None], columns)
 
 
 def _ids(model: mujoco.MjModel, names: Sequence[str], field: str) -> NDArray[np.intp]:
     """Row numbers in `field` of the named objects (for dof fields: of the joints' degrees of freedom)."""
-    kind = field.split("_")[0]
-    if kind not in _OBJECTS:
+    prefix = field.split("_")[0]
+    if prefix not in _OBJECTS:
         raise InputError(f"{field} has no named rows: allowed with names are {', '.join(_OBJECTS)} fields")
-    count = {"body": "nbody", "geom": "ngeom", "site": "nsite", "actuator": "nu", "tendon": "ntendon"}
-    known = [
-        mujoco.mj_id2name(model, _OBJECTS[kind], i) for i in range(getattr(model, count.get(kind, "njnt")))
-    ]
+    kind, count, number = _OBJECTS[prefix]
+    known = [mujoco.mj_id2name(model, number, i) for i in range(getattr(model, count))]
     rows: list[int] = []
     for name in names:
         if name not in known:
-            raise unknown({"jnt": "joint", "dof": "joint"}.get(kind, kind), name, [k for k in known if k])
+            raise unknown(kind, name, [k for k in known if k])
         i = known.index(name)
-        if kind == "dof":
-            rows += [d for d in range(model.nv) if model.dof_jntid[d] == i]
-        else:
-            rows.append(i)
+        rows += np.flatnonzero(model.dof_jntid == i).tolist() if prefix == "dof" else [i]
     return np.array(rows, np.intp)

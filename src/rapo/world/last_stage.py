@@ -6,7 +6,7 @@ only. But the last stage left its kinematics behind: from them its positions and
 and one forward pass there, which need not solve for the accelerations again, gives the forces.
 
 For models whose joints are free bodies and hinges or slides with a motor each, without activations, under
-a solver in which accelerations determine the forces (Newton or CG).
+a solver in which accelerations determine the forces (Newton or CG); others are refused.
 """
 
 from copy import copy
@@ -30,10 +30,26 @@ def without_sensors(model: mujoco.MjModel) -> mujoco.MjModel:
     return model
 
 
+def is_needed(model: mujoco.MjModel, fields: tuple[str, ...]) -> bool:
+    """Whether the `fields` a task reads can be had from the last Runge-Kutta stage alone."""
+    if model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4:
+        return False
+    for field in ("cacc", "cfrc_int"):
+        if field in fields:
+            raise InputError(f"{field} can't be read with integrator RK4: choose integrator implicitfast")
+    if "cfrc_ext" in fields and "sensordata" in fields:
+        raise InputError(
+            "cfrc_ext and sensordata can't be read together with integrator RK4: "
+            "choose integrator implicitfast"
+        )
+    return "cfrc_ext" in fields
+
+
 class LastStage:
     """A second batch of simulations that looks at the last Runge-Kutta stage of a first one."""
 
     def __init__(self, model: mujoco.MjModel, stepped: Batch) -> None:
+        joints = _driven_joints(model)
         # The accelerations of the last stage are the warm start of the next: no iterations are needed,
         # nor what Newton's method prepares for them.
         model = copy(model)
@@ -47,7 +63,6 @@ class LastStage:
             for j, q, v in zip(range(model.njnt), model.jnt_qposadr, model.jnt_dofadr, strict=True)
             if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_FREE
         ]
-        joints = _driven_joints(model)
         self._driven_q, self._driven_v = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
         self._qpos, self._qvel = qpos, qvel
         self._length, self._velocity = stepped.bind("actuator_length"), stepped.bind("actuator_velocity")
@@ -91,14 +106,22 @@ def _cross(a: Floats, b: Floats) -> Floats:
 def _driven_joints(model: mujoco.MjModel) -> NDArray[np.intp]:
     """The joint of every actuator; together they must be all hinges and slides."""
     joints = model.actuator_trnid[:, 0]
-    on_joints = (model.actuator_trntype == mujoco.mjtTrn.mjTRN_JOINT).all()
     others = np.flatnonzero(model.jnt_type != mujoco.mjtJoint.mjJNT_FREE)
-    ball = (model.jnt_type == mujoco.mjtJoint.mjJNT_BALL).any()
-    dual = model.opt.solver == mujoco.mjtSolver.mjSOL_PGS
-    if model.na or ball or dual or not on_joints or set(joints) != set(others):
-        raise InputError(
-            "contact forces can be read with integrator RK4 only from a model whose joints are free bodies "
-            "and hinges or slides with a motor each, and whose solver is not PGS: choose integrator "
-            "implicitfast for others"
-        )
+    refused = {
+        "has ball joints": (model.jnt_type == mujoco.mjtJoint.mjJNT_BALL).any(),
+        "has hinges or slides without a motor, or motors on something else": (
+            (model.actuator_trntype != mujoco.mjtTrn.mjTRN_JOINT).any() or set(joints) != set(others)
+        ),
+        "has motors with gear 0": (model.actuator_gear[:, 0] == 0).any(),
+        "has activation states": model.na > 0,
+        "has solver PGS": model.opt.solver == mujoco.mjtSolver.mjSOL_PGS,
+        "has noslip iterations": model.opt.noslip_iterations > 0,
+        "has its warm start switched off": model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_WARMSTART,
+    }
+    for why, is_so in refused.items():
+        if is_so:
+            raise InputError(
+                f"contact forces can't be read with integrator RK4 from a model that {why}: "
+                "choose integrator implicitfast"
+            )
     return joints

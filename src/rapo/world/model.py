@@ -27,7 +27,7 @@ def load_model(path: str | Path, fields: Iterable[str] = ()) -> mujoco.MjModel:
                 name="rapo_post_constraint",
                 type=mujoco.mjtSensor.mjSENS_FRAMELINACC,
                 objtype=mujoco.mjtObj.mjOBJ_BODY,
-                objname=spec.bodies[1].name,
+                objname="world",
             )
         model = spec.compile()
     except (ValueError, mujoco.FatalError) as error:

@@ -6,7 +6,6 @@ Results depend on the seed alone: not on the number of threads, nor on the chunk
 
 from collections import deque
 from collections.abc import Sequence
-from math import isfinite
 from typing import TypeVar
 
 import mujoco
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rapo.errors import InputError, unknown
 from rapo.world.physics import Ids, Physics
 from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, Step
-from rapo.world.streams import Streams
+from rapo.world.streams import DYNAMICS, STATES, check_seed, stream
 from rapo.world.task import Bools, Floats, Task
 
 KEPT_DIVERGENCES = 16
@@ -29,7 +28,8 @@ class MujocoSimulator:
 
     dynamics: `[N, P]` or `[P]` parameter values, nominal if not given; fresh: draws new ones whenever a
     later episode begins, and for the first ones too where `dynamics` is not given; force_bodies: bodies
-    that `step` may push; threads: 0 means all cores; chunk: how many branches are simulated at a time.
+    that `step` may push; threads: 0 means all cores; chunk: how many branches are simulated at a time,
+    or as many as there are models if those are more.
     """
 
     def __init__(
@@ -49,8 +49,8 @@ class MujocoSimulator:
             ("threads", threads, 0),
             ("branches in a chunk", chunk, 1),
         ):
-            if value < least:
-                raise InputError(f"{value} {what} were asked for: it must be at least {least}")
+            if not isinstance(value, int | np.integer) or value < least:
+                raise InputError(f"{value} {what} were asked for: allowed are whole numbers from {least}")
         self.task = task
         self.num_envs = num_envs
         self.fresh = fresh
@@ -59,7 +59,7 @@ class MujocoSimulator:
         self._force_bodies = _body_ids(task.model, force_bodies)
         self._threads = threads
         self._chunk = chunk
-        self._streams = Streams(seed)
+        self._seed = check_seed(seed)
         self._dynamics = task.dynamics.nominal(num_envs)
         self._physics = Physics(task.dynamics, num_envs, task.fields, threads)
         self._physics.set_dynamics(self._dynamics)
@@ -88,10 +88,9 @@ class MujocoSimulator:
         if dynamics is not None:
             self._dynamics = self._checked_dynamics(dynamics)
             self._physics.set_dynamics(self._dynamics)
-        observation = np.empty_like(self._observation)
-        self._begin(self._all, observation, self.fresh if dynamics is None else None)
-        self._observation = _read_only(observation)
-        self._clock += 1
+        memory, observation = np.empty_like(self._memory), np.empty_like(self._observation)
+        self._begin(self._all, memory, observation, self.fresh if dynamics is None else None)
+        self._moved_on(memory, observation, np.zeros(self.num_envs, np.int64))
         return self._observation
 
     def step(self, actions: ArrayLike, forces: ArrayLike | None = None) -> Step:
@@ -108,8 +107,8 @@ class MujocoSimulator:
         memory = task.remember(physics.data)
         next_observation = task.observe(physics.data)
         reward, terminated = task.score(self._memory, memory, physics.data, actions)
-        self._elapsed += 1
-        truncated = self._elapsed >= task.time_limit
+        elapsed = self._elapsed + 1
+        truncated = elapsed >= task.time_limit
         diverged = _diverged(failed, next_observation, reward)
         if diverged is not None:
             self._record(diverged, actions, forces)
@@ -117,14 +116,18 @@ class MujocoSimulator:
             reward[diverged] = 0
             terminated &= ~diverged
             truncated |= diverged
-        self._memory = memory
         observation = next_observation
         done = terminated | truncated
         if done.any():
             observation = next_observation.copy()
-            self._begin(np.flatnonzero(done), observation, self.fresh)
-        self._clock += 1
-        self._observation = _read_only(observation)
+            ids = np.flatnonzero(done)
+            elapsed[ids] = 0
+            try:
+                self._begin(ids, memory, observation, self.fresh)
+            except BaseException:
+                physics.state[...] = physics.before
+                raise
+        self._moved_on(memory, observation, elapsed)
         return Step(
             observation,
             _read_only(next_observation),
@@ -153,7 +156,7 @@ class MujocoSimulator:
         self._memory = snapshot.memory.copy()
         self._observation = _read_only(snapshot.observation.copy())
         self._elapsed = snapshot.elapsed.copy()
-        self._clock = int(snapshot.clock[0])
+        self._seed, self._clock = int(snapshot.seed[0]), int(snapshot.clock[0])
         return self._observation
 
     def branch(
@@ -204,25 +207,34 @@ class MujocoSimulator:
         terminated &= valid
         return Branches(observation, reward, terminated, valid, diverged)
 
-    def _begin(self, ids: Ids, observation: Floats, fresh: FreshDynamics | None) -> None:
-        """Start new episodes in environments `ids` and put their first observations in `observation`."""
-        rng = self._streams.at(self._clock)
+    def _begin(self, ids: Ids, memory: Floats, observation: Floats, fresh: FreshDynamics | None) -> None:
+        """Start new episodes in environments `ids`, and write their rows of memory and observation."""
+        qpos, qvel = self.task.reset(len(ids), stream(self._seed, self._clock, STATES))
         if fresh is not None:
-            self._dynamics[ids] = self.task.dynamics.check(fresh(len(ids), rng))
-            self._physics.set_dynamics(self._dynamics[ids], ids)
-        self._physics.place(ids, *self.task.reset(len(ids), rng))
+            rows = self.task.dynamics.check(fresh(len(ids), stream(self._seed, self._clock, DYNAMICS)))
+            if len(rows) != len(ids):
+                raise InputError(f"fresh returned {len(rows)} rows of dynamics: it was asked for {len(ids)}")
+            self._dynamics[ids] = rows
+            self._physics.set_dynamics(rows, ids)
+        self._physics.place(ids, qpos, qvel)
         data = self._physics.data.rows(ids)
-        self._memory[ids] = self.task.remember(data)
+        memory[ids] = self.task.remember(data)
         observation[ids] = self.task.observe(data)
-        self._elapsed[ids] = 0
+
+    def _moved_on(self, memory: Floats, observation: Floats, elapsed: NDArray[np.int64]) -> None:
+        """Make these the current rows."""
+        self._memory, self._observation, self._elapsed = memory, _read_only(observation), elapsed
+        self._clock += 1
 
     def _snapshot(self, state: Floats) -> Snapshot:
         return Snapshot(
+            task=self.task.name,
             physics=state,
             memory=self._memory.copy(),
             observation=self._observation,
             dynamics=self._dynamics.copy(),
             elapsed=self._elapsed.copy(),
+            seed=np.full(self.num_envs, self._seed),
             clock=np.full(self.num_envs, self._clock),
         )
 
@@ -230,10 +242,9 @@ class MujocoSimulator:
         """Count diverged environments and keep what reproduces them."""
         self.divergences += int(diverged.sum())
         before = self._snapshot(self._physics.before.copy())
-        before.elapsed[...] -= 1
-        for i in np.flatnonzero(diverged)[:KEPT_DIVERGENCES]:
+        for i in np.flatnonzero(diverged)[:KEPT_DIVERGENCES].tolist():
             force = None if forces is None else forces[i].copy()
-            self.diverged_cases.append(Divergence(int(i), before[i : i + 1], actions[i].copy(), force))
+            self.diverged_cases.append(Divergence(i, before[i], actions[i].copy(), force))
 
     def _branching_physics(self, models: Floats, at_a_time: int) -> Physics:
         """Simulations for branches, number j under model j mod K; kept while the models stay the same."""
@@ -257,7 +268,7 @@ class MujocoSimulator:
         return np.repeat(rows, self.num_envs // len(rows), axis=0)
 
     def _checked_actions(self, actions: ArrayLike, rows: int) -> Floats:
-        actions = np.ascontiguousarray(actions, np.float64)
+        actions = _numbers("actions", actions)
         wanted = (rows, self.task.action_size)
         if actions.shape != wanted:
             raise InputError(f"actions of shape {actions.shape} were given: allowed is {wanted}")
@@ -269,23 +280,40 @@ class MujocoSimulator:
     def _checked_forces(self, forces: ArrayLike | None, rows: int) -> Floats | None:
         if forces is None:
             return None
-        forces = np.ascontiguousarray(forces, np.float64)
+        forces = _numbers("forces", forces)
         wanted = (rows, len(self._force_bodies), 6)
-        if forces.shape != wanted or not np.isfinite(forces).all():
+        if forces.shape != wanted:
             raise InputError(
-                f"forces of shape {forces.shape} were given: allowed are finite ones of shape {wanted}, "
-                "one row for each of force_bodies"
+                f"forces of shape {forces.shape} were given: allowed is {wanted}, one row for each of "
+                "force_bodies"
             )
+        if not np.isfinite(forces).all():
+            row = np.argwhere(~np.isfinite(forces))[0][0]
+            raise InputError(f"forces of row {row} are not all finite: they must be")
         return forces
 
     def _check_snapshot(self, snapshot: Snapshot) -> None:
-        widths = (snapshot.physics.shape[1], snapshot.memory.shape[1], snapshot.observation.shape[1])
-        wanted = (self._physics.state.shape[1], self.task.memory_size, self.task.observation_size)
-        if widths != wanted or not len(snapshot):
+        rows = len(snapshot)
+        wanted = {
+            "physics": (rows, self._physics.state.shape[1]),
+            "memory": (rows, self.task.memory_size),
+            "observation": (rows, self.task.observation_size),
+            "dynamics": (rows, len(self.task.dynamics)),
+            "elapsed": (rows,),
+            "seed": (rows,),
+            "clock": (rows,),
+        }
+        if snapshot.task != self.task.name or not rows:
             raise InputError(
-                f"a snapshot with {len(snapshot)} rows of {widths} numbers was given: "
-                f"task '{self.task.name}' needs at least one row of {wanted}"
+                f"a snapshot of {rows} rows of task '{snapshot.task}' was given: "
+                f"allowed are rows of '{self.task.name}', at least one"
             )
+        for name, array in snapshot.arrays().items():
+            if array.shape != wanted[name]:
+                raise InputError(
+                    f"{name} of a snapshot has shape {array.shape}: "
+                    f"task '{self.task.name}' needs {wanted[name]} for {rows} rows"
+                )
 
 
 def _read_only(array: Array) -> Array:
@@ -294,8 +322,15 @@ def _read_only(array: Array) -> Array:
 
 
 def _finite(array: Floats) -> bool:
-    """Whether all of an array is finite: in one pass if its sum is, which is the rule."""
-    return isfinite(array.sum()) or bool(np.isfinite(array).all())
+    return bool(np.isfinite(array).all())
+
+
+def _numbers(what: str, given: ArrayLike) -> Floats:
+    """A contiguous float64 array of what was given."""
+    try:
+        return np.ascontiguousarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} can't be read as numbers: give an array of them") from None
 
 
 def _diverged(failed: Bools | None, observation: Floats, reward: Floats) -> Bools | None:
@@ -328,6 +363,7 @@ def _checked_mask(only: ArrayLike | None, pairs: int, k: int) -> NDArray[np.bool
 
 def _body_ids(model: mujoco.MjModel, names: Sequence[str]) -> Ids:
     known = [model.body(i).name for i in range(model.nbody)]
+    names = (names,) if isinstance(names, str) else names
     for name in names:
         if name not in known:
             raise unknown("body", name, known[1:])

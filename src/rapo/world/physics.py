@@ -3,14 +3,13 @@
 It knows nothing of tasks: it writes dynamics, steps, and says which simulations failed.
 """
 
-import mujoco
 import numpy as np
 from mjbatch import Batch
 from numpy.typing import NDArray
 
+from rapo.world import last_stage
 from rapo.world.dynamics import Dynamics
 from rapo.world.last_stage import LastStage, without_sensors
-from rapo.world.model import POST_CONSTRAINT_FIELDS
 from rapo.world.task import Bools, Data, Floats
 
 Ids = NDArray[np.intp]
@@ -32,8 +31,7 @@ class Physics:
         self.dynamics = dynamics
         self.n = n
         self._last_stage = None
-        post_constraint = any(field in POST_CONSTRAINT_FIELDS for field in fields)
-        if post_constraint and model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+        if last_stage.is_needed(model, fields):
             self.batch = Batch(without_sensors(model), n, threads)
             self._last_stage = LastStage(model, self.batch)
         else:
@@ -45,7 +43,8 @@ class Physics:
         self._qpos: Floats = self.batch.bind("qpos")
         self._qvel: Floats = self.batch.bind("qvel")
         self._derived = any(field not in _STATE_FIELDS for field in fields)
-        self.data = Data({field: self._source(field).bind(field) for field in fields})
+        read = dict.fromkeys(("qpos", "qvel", *fields))
+        self.data = Data({field: self._source(field).bind(field) for field in read})
         self.batch.reset()
         self._initial = self.state[0].copy()
         # MuJoCo prints a warning only when its counter is 0, and clears the counters when it resets a

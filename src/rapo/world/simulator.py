@@ -5,16 +5,17 @@ are NumPy, float64 unless said otherwise.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rapo.errors import InputError
 from rapo.world.task import Bools, Floats, Task
 
 FreshDynamics = Callable[[int, np.random.Generator], Floats]
-"""Draws dynamics `[n, P]` for n environments that start an episode."""
+"""Draws dynamics `[n, P]` for n environments that start an episode, from the generator it is given."""
 
 
 class Step(NamedTuple):
@@ -44,6 +45,8 @@ class Step(NamedTuple):
 class Snapshot:
     """The full state of environments, one row each; rows can be selected and put together."""
 
+    task: str
+    """The name of their task."""
     physics: Floats
     """`[B, state]`, the engine's own state."""
     memory: Floats
@@ -54,19 +57,32 @@ class Snapshot:
     """`[B, P]`, the parameter values in force."""
     elapsed: NDArray[np.int64]
     """`[B]`, steps since the episode began."""
+    seed: NDArray[np.int64]
+    """`[B]`, the seed of the simulator."""
     clock: NDArray[np.int64]
-    """`[B]`, how often the simulator has moved on: it picks the random stream of the next reset."""
+    """`[B]`, how often the simulator has moved on: with the seed, it picks the next random streams."""
 
     def __len__(self) -> int:
         return len(self.physics)
 
-    def __getitem__(self, rows: slice | NDArray[np.intp] | Bools) -> "Snapshot":
-        return Snapshot(*(getattr(self, f.name)[rows] for f in fields(self)))
+    def __getitem__(self, rows: int | slice | NDArray[np.intp] | Bools) -> "Snapshot":
+        rows = slice(rows, rows + 1 or None) if isinstance(rows, int) else rows
+        return replace(self, **{name: array[rows] for name, array in self.arrays().items()})
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that has a row for each environment, by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "task"}
 
     @staticmethod
     def concatenate(snapshots: Sequence["Snapshot"]) -> "Snapshot":
-        """The rows of several snapshots, one after the other."""
-        return Snapshot(*(np.concatenate([getattr(s, f.name) for s in snapshots]) for f in fields(Snapshot)))
+        """The rows of several snapshots of one task, one after the other."""
+        tasks = {snapshot.task for snapshot in snapshots}
+        if len(tasks) != 1:
+            raise InputError(f"snapshots of {len(tasks)} tasks were given: allowed are those of one")
+        names = snapshots[0].arrays()
+        return Snapshot(
+            tasks.pop(), **{name: np.concatenate([getattr(s, name) for s in snapshots]) for name in names}
+        )
 
 
 @dataclass(frozen=True)
@@ -118,8 +134,18 @@ class Simulator(Protocol):
         ...
 
     @property
+    def dynamics(self) -> Floats:
+        """The parameter values in force, `[N, P]`."""
+        ...
+
+    @property
     def divergences(self) -> int:
         """How many environment steps have diverged so far."""
+        ...
+
+    @property
+    def diverged_cases(self) -> Sequence[Divergence]:
+        """The latest of them."""
         ...
 
     def reset(self, dynamics: ArrayLike | None = None) -> Floats:
@@ -127,7 +153,11 @@ class Simulator(Protocol):
         ...
 
     def step(self, actions: ArrayLike, forces: ArrayLike | None = None) -> Step:
-        """Take one step with actions `[N, action]` and forces `[N, bodies, 6]` on the named bodies."""
+        """Take one step with actions `[N, action]` and forces `[N, bodies, 6]` on the named bodies.
+
+        A force is three components of force and three of torque, in the world frame, at the body's centre
+        of mass; it acts for this step only.
+        """
         ...
 
     def snapshot(self) -> Snapshot:

@@ -1,22 +1,28 @@
-"""Random streams that need no history: one seed and a number give one stream.
+"""Random streams that need no history: one seed and a few numbers give one stream.
 
-A simulator that draws from stream number t at its t-th tick can be snapshotted and restored with that
-number alone.
+A simulator that draws from the streams of its clock can be restored from seed and clock alone.
 """
+
+from operator import index
 
 import numpy as np
 
+from rapo.errors import InputError
 
-class Streams:
-    """Independent random streams of one seed, numbered from 0."""
+STATES, DYNAMICS = 0, 1
+"""What a stream is for: initial states do not depend on whether dynamics are drawn too."""
 
-    def __init__(self, seed: int) -> None:
-        self._philox = np.random.Philox(np.random.SeedSequence(seed))
-        self._generator = np.random.Generator(self._philox)
-        self._start = self._philox.state
 
-    def at(self, number: int) -> np.random.Generator:
-        """Stream `number` from its beginning; it is valid until the next call."""
-        self._start["state"]["counter"] = np.array([0, 0, 0, number], np.uint64)
-        self._philox.state = self._start
-        return self._generator
+def check_seed(seed: int) -> int:
+    """`seed`, refused unless it is a whole number from 0 that fits in 63 bits."""
+    try:
+        if 0 <= index(seed) < 2**63:
+            return index(seed)
+    except TypeError:
+        pass
+    raise InputError(f"seed {seed!r} was given: allowed are whole numbers from 0 to 2^63 - 1")
+
+
+def stream(seed: int, clock: int, purpose: int) -> np.random.Generator:
+    """The beginning of one stream."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(clock, purpose)))

@@ -12,9 +12,11 @@ from typing import Any, ClassVar
 
 import mujoco
 import numpy as np
+from mjbatch import Batch
 from numpy.typing import NDArray
 
 from rapo.errors import InputError
+from rapo.world import last_stage
 from rapo.world.dynamics import Dynamics, Parameter
 from rapo.world.model import load_model
 
@@ -33,6 +35,9 @@ class Data:
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         raise AttributeError(f"mjData field '{name}' is not read by this task: add it to Task.fields")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.__dict__.values())))
 
     def rows(self, index: slice | NDArray[np.intp]) -> "Data":
         """The same fields for some of the simulations."""
@@ -53,7 +58,7 @@ class Task(ABC):
     time_limit: ClassVar[int] = 1000
     """Steps after which an episode is truncated."""
     fields: ClassVar[tuple[str, ...]] = ("qpos", "qvel")
-    """The mjData fields its methods read."""
+    """The mjData fields its methods read, beside qpos and qvel."""
 
     def __init__(self) -> None:
         if self.frame_skip < 1 or self.time_limit < 1:
@@ -62,16 +67,39 @@ class Task(ABC):
                 "both must be at least 1"
             )
         self.model = load_model(self.model_file, self.fields)
-        self.dynamics = Dynamics(self.model, self.parameters)
+        never_zero = ("actuator_gear",) if last_stage.is_needed(self.model, self.fields) else ()
+        self.dynamics = Dynamics(self.model, self.parameters, never_zero)
         self.action_size: int = self.model.nu
         self.dt: float = self.model.opt.timestep * self.frame_skip
-        data = mujoco.MjData(self.model)
-        mujoco.mj_forward(self.model, data)
-        self.initial_qpos: Floats = data.qpos.copy()
-        self.initial_qvel: Floats = data.qvel.copy()
-        one = Data({field: getattr(data, field)[None] for field in self.fields})
-        self.observation_size: int = self.observe(one).shape[1]
-        self.memory_size: int = self.remember(one).shape[1]
+        two = _two_simulations(self.model, self.fields)
+        self.initial_qpos: Floats = two.qpos[0].copy()
+        self.initial_qvel: Floats = two.qvel[0].copy()
+        self.observation_size, self.memory_size = self._check_methods(two)
+
+    def _check_methods(self, data: Data) -> tuple[int, int]:
+        """Try every method on two simulations, and refuse results that are not as documented."""
+        n, sizes = len(data), []
+        for what, array in (("observe", self.observe(data)), ("remember", self.remember(data))):
+            live = any(np.shares_memory(array, field) for field in data.__dict__.values())
+            if array.shape[:1] != (n,) or array.ndim != 2 or array.dtype != np.float64 or live:
+                raise InputError(
+                    f"{what} of task '{self.name}' returns {array.dtype} of shape {array.shape}: "
+                    f"allowed for {n} rows are new float64 arrays of shape ({n}, size)"
+                )
+            sizes.append(array.shape[1])
+        memory = self.remember(data)
+        reward, terminated = self.score(memory, memory, data, np.zeros((n, self.action_size)))
+        for what, array, kind in (("rewards", reward, np.float64), ("terminations", terminated, np.bool_)):
+            if not isinstance(array, np.ndarray) or array.shape != (n,) or array.dtype != kind:
+                raise InputError(
+                    f"score of task '{self.name}' returns {what} {np.shape(array)} for {n} rows: "
+                    f"allowed are {kind.__name__} arrays of shape ({n},)"
+                )
+        shapes = tuple(np.shape(x) for x in self.reset(n, np.random.default_rng(0)))
+        wanted = ((n, self.model.nq), (n, self.model.nv))
+        if shapes != wanted:
+            raise InputError(f"reset of task '{self.name}' returns shapes {shapes}: allowed are {wanted}")
+        return sizes[0], sizes[1]
 
     @property
     def action_range(self) -> tuple[Floats, Floats]:
@@ -98,4 +126,20 @@ class Task(ABC):
 
     def remember(self, data: Data) -> Floats:
         """What the next step's reward needs of this moment, `[n, memory]`, as a new array."""
-        return np.empty((len(data.qpos), 0))
+        return np.empty((len(data), 0))
+
+
+def _two_simulations(model: mujoco.MjModel, fields: tuple[str, ...]) -> Data:
+    """The fields of two simulations at the model's own initial state."""
+    batch = Batch(model, 2)
+    arrays = {}
+    for field in dict.fromkeys((*fields, "qpos", "qvel")):
+        try:
+            arrays[field] = batch.bind(field)
+        except ValueError:
+            raise InputError(
+                f"mjData field '{field}' can't be read by a task: allowed are those of fixed size, such as "
+                "qpos, qvel, xpos, xquat, cvel, sensordata, cfrc_ext"
+            ) from None
+    batch.reset()
+    return Data(arrays)

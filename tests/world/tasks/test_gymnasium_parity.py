@@ -32,11 +32,13 @@ def snapshot_of(env, task, dynamics, elapsed=0):
     mujoco.mj_getState(model, data, state, STATE)
     fields = Data({field: getattr(data, field)[None].copy() for field in task.fields})
     return Snapshot(
+        task=task.name,
         physics=state[None],
         memory=task.remember(fields),
         observation=task.observe(fields),
         dynamics=np.array([dynamics]),
         elapsed=np.array([elapsed]),
+        seed=np.array([0]),
         clock=np.array([0]),
     )
 

@@ -69,4 +69,4 @@ class Locomotion(Task):
 
     def healthy(self, data: Data) -> Bools:
         """Which robots `[n]` may go on."""
-        return np.ones(len(data.qpos), bool)
+        return np.ones(len(data), bool)

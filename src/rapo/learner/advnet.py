@@ -8,7 +8,6 @@ to 0 and the target to minus infinity.) The penalty is taken before the projecti
 left to penalise.
 """
 
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -17,8 +16,8 @@ import optax
 from jax import Array
 
 from rapo.learner import dual
+from rapo.learner.networks import HIDDEN, Layers, forward, init_layers
 
-Layers = list[dict[str, Array]]
 Projection = Literal["feasible", "tight"]
 Loss = Literal["surrogate", "supervised"]
 
@@ -40,31 +39,16 @@ class Branched(NamedTuple):
     """`[B]`, eta* of every row."""
 
 
-def init(key: Array, inputs: int, hidden: tuple[int, ...] = (64, 64), first: float = 0.1) -> Layers:
-    """A tanh network whose first predictions are about `first`, so that it starts close to no tilt."""
-    sizes = (inputs, *hidden, 1)
-    layers = []
-    for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
-        last = i == len(hidden)
-        gain = 0.01 if last else 1.0
-        layers.append(
-            {
-                "kernel": jax.nn.initializers.orthogonal(gain)(
-                    jax.random.fold_in(key, i), (fan_in, fan_out), jnp.float32
-                ),
-                "bias": jnp.full(fan_out, jnp.log(jnp.expm1(first)) if last else 0.0),
-            }
-        )
+def init(key: Array, inputs: int, hidden: tuple[int, ...] = HIDDEN, first: float = 0.1) -> Layers:
+    """A network whose first predictions are about `first`, so that it starts close to no tilt."""
+    layers = init_layers(key, inputs, 1, hidden, gain=0.01)
+    layers[-1]["bias"] = jnp.full(1, jnp.log(jnp.expm1(first)))
     return layers
 
 
 def predict(layers: Layers, inputs: Array, scale: Array, largest: float = 100.0) -> Array:
     """Temperatures `[B]`, not negative, at most `largest` over the scale."""
-    x = inputs
-    for layer in layers[:-1]:
-        x = jnp.tanh(x @ layer["kernel"] + layer["bias"])
-    raw = jax.nn.softplus(x @ layers[-1]["kernel"] + layers[-1]["bias"])[..., 0]
-    return jnp.minimum(raw, largest) / scale
+    return jnp.minimum(jax.nn.softplus(forward(layers, inputs)[..., 0]), largest) / scale
 
 
 def project(predicted: Array, exact: Array, projection: Projection = "feasible") -> Array:

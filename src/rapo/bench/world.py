@@ -1,8 +1,7 @@
 """How much of raw mjbatch's speed the world keeps, for `step` and for `branch`.
 
-Every timed call has a raw twin: mjbatch stepping the task's model (without sensors, which only Ant has) from
-the very same states for the same number of substeps, under the same dynamics. The two take turns, so a noisy
-machine slows both alike.
+Every timed call has a raw twin: mjbatch stepping the task's model from the very same states for the same
+number of substeps, under the same dynamics. The two take turns, so a noisy machine slows both alike.
 """
 
 import importlib.util
@@ -15,7 +14,6 @@ import numpy as np
 from mjbatch import Batch
 from scipy.stats import trim_mean
 
-from rapo.world.last_stage import without_sensors
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Snapshot
 from rapo.world.task import Floats
@@ -43,7 +41,7 @@ class Row:
 def measure_step(task: Locomotion, simulations: int, seconds: float) -> Row:
     """`step` of N nominal environments with zero actions against raw mjbatch."""
     simulator = MujocoSimulator(task, simulations, seed=0)
-    raw = Batch(without_sensors(task.model), simulations)
+    raw = Batch(task.model, simulations)
     raw_state = raw.bind("state")
     actions = np.zeros((simulations, task.action_size))
     steps = max(20, 12_800 // simulations)
@@ -72,7 +70,7 @@ def measure_branch(task: Locomotion, simulations: int, seconds: float) -> Row:
     simulator = MujocoSimulator(task, min(pairs, 64), seed=0)
     snapshot, actions = _wander(simulator, pairs, rng)
     models = task.dynamics.ensemble(MODELS, rng, over="test")
-    raw = Batch(without_sensors(task.model), simulations)
+    raw = Batch(task.model, simulations)
     for field, values in task.dynamics.values(np.tile(models, (pairs, 1))).items():
         raw.expand(field)[...] = values
     raw.set_const()

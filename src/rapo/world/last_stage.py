@@ -20,7 +20,9 @@ from rapo.errors import InputError
 
 Floats = NDArray[np.float64]
 
-_NEXT, _NEXT_BUT_ONE = np.array([1, 2, 0]), np.array([2, 0, 1])
+_CROSS = np.array([[0, 2, 1], [2, 0, 0], [1, 0, 0]])
+_CROSS_SIGN = np.array([[0.0, 1, -1], [-1, 0, 1], [1, -1, 0]])
+"""`a[_CROSS] * _CROSS_SIGN` is the matrix that takes w to the cross product of w and a."""
 
 
 def without_sensors(model: mujoco.MjModel) -> mujoco.MjModel:
@@ -58,6 +60,7 @@ class LastStage:
         self.batch = Batch(model, stepped.num_sims, stepped.num_threads)
         self._state, qpos, qvel = (self.batch.bind(field) for field in ("state", "qpos", "qvel"))
         self._stepped_state = stepped.bind("state")
+        self._inputs = slice(1 + model.nq + model.nv, None)
         self._free = [
             _FreeBody(stepped, model.jnt_bodyid[j], qpos[:, q : q + 7], qvel[:, v : v + 6])
             for j, q, v in zip(range(model.njnt), model.jnt_qposadr, model.jnt_dofadr, strict=True)
@@ -70,8 +73,10 @@ class LastStage:
 
     def read(self, ids: NDArray[np.intp] | None, *, stepped: bool = True) -> None:
         """Make the fields of this batch those of the other's last stage, or of its state as placed."""
-        self._state[...] = self._stepped_state
-        if stepped:
+        if not stepped:
+            self._state[...] = self._stepped_state
+        else:
+            self._state[:, self._inputs] = self._stepped_state[:, self._inputs]
             for body in self._free:
                 body.recover()
             self._qpos[:, self._driven_q] = self._length / self._gear
@@ -87,7 +92,7 @@ class _FreeBody:
         self._xpos, self._xquat = stepped.bind("xpos")[:, body], stepped.bind("xquat")[:, body]
         self._inverse = stepped.bind("xmat")[:, body].reshape(-1, 3, 3).transpose(0, 2, 1)
         self._com = stepped.bind("subtree_com")[:, body]
-        self._spin, self._spins, self._drift = cvel[:, :3], cvel[:, None, :3], cvel[:, 3:]
+        self._spins, self._drift = cvel[:, None, :3], cvel[:, 3:]
         self._position, self._orientation = qpos[:, :3], qpos[:, 3:]
         self._velocity, self._rate = qvel[:, :3], qvel[:, 3:]
 
@@ -95,12 +100,9 @@ class _FreeBody:
         """Write position and velocity; MuJoCo keeps the velocity at the centre of mass."""
         self._position[...] = self._xpos
         self._orientation[...] = self._xquat
-        np.add(self._drift, _cross(self._spin, self._xpos - self._com), out=self._velocity)
+        lever = (self._xpos - self._com)[:, _CROSS] * _CROSS_SIGN
+        np.add(self._drift, np.vecdot(lever, self._spins), out=self._velocity)
         np.vecdot(self._inverse, self._spins, out=self._rate)
-
-
-def _cross(a: Floats, b: Floats) -> Floats:
-    return a[:, _NEXT] * b[:, _NEXT_BUT_ONE] - a[:, _NEXT_BUT_ONE] * b[:, _NEXT]
 
 
 def _driven_joints(model: mujoco.MjModel) -> NDArray[np.intp]:

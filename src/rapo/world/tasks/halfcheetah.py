@@ -7,7 +7,7 @@ from rapo.world.tasks.locomotion import ASSETS, Locomotion
 
 
 class HalfCheetah(Locomotion):
-    """A two-legged runner in the plane, always healthy."""
+    """A two-legged runner in the plane."""
 
     name = "halfcheetah"
     gymnasium_id = "HalfCheetah-v5"
@@ -15,7 +15,6 @@ class HalfCheetah(Locomotion):
     frame_skip = 5
     control_cost = 0.1
     reset_noise = 0.1
-    healthy_reward = 0.0
 
     def reset_velocity(self, n: int, rng: np.random.Generator) -> Floats:
         """Gaussian noise on the initial velocities."""

@@ -63,10 +63,12 @@ class Locomotion(Task):
 
     def score(self, before: Floats, after: Floats, data: Data, actions: Floats) -> tuple[Floats, Bools]:
         """Forward velocity, health and the cost of the action."""
+        reward = (after[:, 0] - before[:, 0]) / self.dt - self.control_cost * np.vecdot(actions, actions)
         healthy = self.healthy(data)
-        reward = (after[:, 0] - before[:, 0]) / self.dt + self.healthy_reward * healthy
-        return reward - self.control_cost * np.vecdot(actions, actions), ~healthy
+        if healthy is None:
+            return reward, np.zeros(len(data), bool)
+        return reward + self.healthy_reward * healthy, ~healthy
 
-    def healthy(self, data: Data) -> Bools:
-        """Which robots `[n]` may go on."""
-        return np.ones(len(data), bool)
+    def healthy(self, data: Data) -> Bools | None:
+        """Which robots `[n]` may go on; None where they can't fall and are not paid for standing."""
+        return None

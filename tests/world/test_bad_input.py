@@ -145,6 +145,21 @@ def test_fresh_dynamics_that_make_no_sense_leave_the_simulator_where_it_was(fres
         np.testing.assert_array_equal(a, b)
 
 
+def test_a_refused_step_leaves_no_force_behind():
+    task, actions = TASK, np.full((N, 3), 0.9)
+    forces = np.full((N, 1, 6), 3.0)
+    simulator, untouched = (MujocoSimulator(task, N, seed=0, force_bodies=("foot",)) for _ in range(2))
+    last = replace(simulator.snapshot(), elapsed=np.full(N, task.time_limit - 1))
+    simulator.restore(last)
+    simulator.fresh = lambda n, rng: np.ones((n + 1, 4))
+    with pytest.raises(InputError, match="fresh returned"):
+        simulator.step(actions, forces)
+    simulator.fresh = None
+    untouched.restore(last)
+    for a, b in zip(simulator.step(actions), untouched.step(actions), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_an_unknown_task_gets_the_nearest_known_one():
     with pytest.raises(InputError, match="unknown task 'walker': did you mean 'walker2d'"):
         make_task("walker")

@@ -113,3 +113,8 @@ def test_a_robot_torn_apart_by_its_forces_is_caught():
     (case,) = simulator.diverged_cases
     assert case.force is not None
     assert case.force[0, 2] == 1e25
+    again = MujocoSimulator(task, 1, seed=9, force_bodies=("torso",))
+    again.restore(case.snapshot)
+    assert not again.step(case.action[None]).diverged[0], "the snapshot is of before the push"
+    again.restore(case.snapshot)
+    assert again.step(case.action[None], case.force[None]).diverged[0]

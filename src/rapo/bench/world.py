@@ -44,8 +44,7 @@ def measure_step(task: Locomotion, simulations: int, seconds: float) -> Row:
     raw = Batch(task.model, simulations)
     raw_state = raw.bind("state")
     actions = np.zeros((simulations, task.action_size))
-    steps = max(20, 12_800 // simulations)
-    for _ in range(steps if simulations <= 256 else 3):
+    for _ in range(200 if simulations <= 256 else 3):
         simulator.step(actions)
 
     def copy_state() -> None:

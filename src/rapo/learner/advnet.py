@@ -70,7 +70,7 @@ def loss(
     predicted = predict(layers, batch.inputs, batch.scale)
     if kind == "supervised":
         return jnp.mean((predicted - batch.exact) ** 2) * batch.scale**2
-    value = _soft if lowers == "soft" else _tilted
+    value = dual.soft if lowers == "soft" else _tilted
     used = dual.kl(batch.values, batch.weights, predicted)
     over = jnp.maximum(used - batch.budget, 0)
     lowered = value(batch.values, batch.weights, project(predicted, batch.exact, projection))
@@ -95,10 +95,6 @@ def update(
 
     (layers, state), losses = jax.lax.scan(once, (layers, state), length=steps)
     return layers, state, losses[-1]
-
-
-def _soft(values: Array, weights: Array, temperature: Array) -> Array:
-    return dual.soft(values, weights, temperature)
 
 
 def _tilted(values: Array, weights: Array, temperature: Array) -> Array:

@@ -63,6 +63,7 @@ class MujocoSimulator:
         self._dynamics = task.dynamics.nominal(num_envs)
         self._physics = Physics(task.dynamics, num_envs, task.fields, threads)
         self._physics.set_dynamics(self._dynamics)
+        self._before = np.empty_like(self._physics.state)
         self._branching: Physics | None = None
         self._branching_models = np.empty((0, len(task.dynamics)))
         self._all: Ids = np.arange(num_envs)
@@ -98,6 +99,7 @@ class MujocoSimulator:
         task, physics = self.task, self._physics
         actions = self._checked_actions(actions, self.num_envs)
         forces = self._checked_forces(forces, self.num_envs)
+        np.copyto(self._before, physics.state)
         physics.ctrl[...] = actions
         if forces is not None:
             physics.xfrc_applied[:, self._force_bodies] = forces
@@ -125,7 +127,7 @@ class MujocoSimulator:
             try:
                 self._begin(ids, memory, observation, self.fresh)
             except BaseException:
-                physics.state[...] = physics.before
+                physics.state[...] = self._before
                 raise
         self._moved_on(memory, observation, elapsed)
         return Step(
@@ -241,7 +243,7 @@ class MujocoSimulator:
     def _record(self, diverged: Bools, actions: Floats, forces: Floats | None) -> None:
         """Count diverged environments and keep what reproduces them."""
         self.divergences += int(diverged.sum())
-        before = self._snapshot(self._physics.before.copy())
+        before = self._snapshot(self._before.copy())
         for i in np.flatnonzero(diverged)[:KEPT_DIVERGENCES].tolist():
             force = None if forces is None else forces[i].copy()
             self.diverged_cases.append(Divergence(i, before[i], actions[i].copy(), force))
@@ -287,7 +289,7 @@ class MujocoSimulator:
                 f"forces of shape {forces.shape} were given: allowed is {wanted}, one row for each of "
                 "force_bodies"
             )
-        if not np.isfinite(forces).all():
+        if not _finite(forces):
             row = np.argwhere(~np.isfinite(forces))[0][0]
             raise InputError(f"forces of row {row} are not all finite: they must be")
         return forces

@@ -21,9 +21,8 @@ _TIME = 0
 class Physics:
     """A batch of simulations with live arrays over their state.
 
-    state: `[n, nstate]`, whole integration states, rows that can be copied and written back; before: the
-    states before the last step; data: the mjData `fields` asked for; ctrl `[n, nu]` and xfrc_applied
-    `[n, nbody, 6]`: the inputs.
+    state: `[n, nstate]`, whole integration states, rows that can be copied and written back; data: the
+    mjData `fields` asked for; ctrl `[n, nu]` and xfrc_applied `[n, nbody, 6]`: the inputs.
     """
 
     def __init__(self, dynamics: Dynamics, n: int, fields: tuple[str, ...], threads: int = 0) -> None:
@@ -37,7 +36,6 @@ class Physics:
         else:
             self.batch = Batch(model, n, threads)
         self.state: Floats = self.batch.bind("state")
-        self.before: Floats = np.empty_like(self.state)
         self.ctrl: Floats = self.batch.bind("ctrl")
         self.xfrc_applied: Floats = self.batch.bind("xfrc_applied")
         self._qpos: Floats = self.batch.bind("qpos")
@@ -74,7 +72,7 @@ class Physics:
 
     def step(self, substeps: int, ids: Ids | None = None) -> Bools | None:
         """Advance all simulations, or those of `ids`; return which `[n]` failed, or None if none did."""
-        np.copyto(self.before, self.state)
+        clocks = self.state[:, _TIME].copy()
         failed = None
         try:
             self.batch.step(ids, nstep=substeps)
@@ -82,7 +80,7 @@ class Physics:
             # mjbatch names the first one only; the clock of each that failed stood still.
             ids = np.arange(self.n) if ids is None else ids
             failed = np.zeros(self.n, bool)
-            failed[ids] = self.state[ids, _TIME] == self.before[ids, _TIME]
+            failed[ids] = self.state[ids, _TIME] == clocks[ids]
             ids = ids[~failed[ids]]
         if self._last_stage is not None:
             self._last_stage.read(ids)

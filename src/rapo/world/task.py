@@ -57,7 +57,7 @@ class Task(ABC):
     """What is uncertain about its physics."""
     time_limit: ClassVar[int] = 1000
     """Steps after which an episode is truncated."""
-    fields: ClassVar[tuple[str, ...]] = ("qpos", "qvel")
+    fields: ClassVar[tuple[str, ...]] = ()
     """The mjData fields its methods read, beside qpos and qvel."""
 
     def __init__(self) -> None:

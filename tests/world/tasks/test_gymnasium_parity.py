@@ -30,7 +30,7 @@ def snapshot_of(env, task, dynamics, elapsed=0):
     model, data = env.unwrapped.model, env.unwrapped.data
     state = np.empty(mujoco.mj_stateSize(model, STATE))
     mujoco.mj_getState(model, data, state, STATE)
-    fields = Data({field: getattr(data, field)[None].copy() for field in task.fields})
+    fields = Data({field: getattr(data, field)[None].copy() for field in ("qpos", "qvel", *task.fields)})
     return Snapshot(
         task=task.name,
         physics=state[None],

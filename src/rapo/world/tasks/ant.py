@@ -16,7 +16,7 @@ class Ant(Locomotion):
     control_cost = 0.5
     reset_noise = 0.1
     contact_cost = 5e-4
-    fields = ("qpos", "qvel", "xpos", "cfrc_ext")
+    fields = ("xpos", "cfrc_ext")
 
     def reset_velocity(self, n: int, rng: np.random.Generator) -> Floats:
         """Gaussian noise on the initial velocities."""

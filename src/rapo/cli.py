@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,10 +14,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from rapo import demo
+from rapo.algorithms import ALGORITHMS
+from rapo.bench import train as train_bench
 from rapo.bench import world
-from rapo.errors import InputError
+from rapo.config import make_config
+from rapo.errors import InputError, TrainingError
 from rapo.files import check_writable, write_atomically
-from rapo.world.streams import check_seed
+from rapo.options import options
+from rapo.runs.start import SAVE_EVERY, resume, start
 from rapo.world.tasks import TASKS, make_task
 
 console = Console()
@@ -53,51 +56,130 @@ class Tasks:
 
 
 @dataclass(frozen=True)
-class Demo:
-    """Step 64 Hoppers under 64 different dynamics and print how long they stay up."""
+class Options:
+    """List the algorithms, or every option of one of them with its default."""
 
-    steps: int = 1000
-    """Steps of each Hopper."""
-    envs: int = 64
-    """How many Hoppers; at least 3, one for each third of a parameter's range."""
-    seed: int = 0
-    """Where all random numbers come from."""
-    figure: Path | None = None
-    """Also draw how their heights part, to this file (PNG, PDF or SVG)."""
+    algo: Annotated[str | None, tyro.conf.Positional] = None
+    """An algorithm."""
+    task: str = "hopper"
+    """The task whose defaults to show."""
 
     def run(self) -> None:
-        """Simulate with a progress bar, then print the table."""
-        if self.envs < len(demo.THIRDS) or self.steps < 1:
-            raise InputError(
-                f"{self.envs} Hoppers and {self.steps} steps were asked for: at least 3 and 1 are needed"
-            )
-        check_seed(self.seed)
-        if self.figure is not None:
-            check_writable(self.figure)
-            if self.figure.suffix not in (".png", ".pdf", ".svg"):
-                raise InputError(f"figure '{self.figure}' was asked for: allowed are .png, .pdf and .svg")
-        with _progress() as progress:
-            bar = progress.add_task(f"{self.envs} Hoppers", total=self.steps)
-            outcome = demo.run(self.steps, self.envs, self.seed, lambda: progress.advance(bar))
-        table = Table(title="Steps until a fall (and return), by third of each parameter's test range")
-        table.add_column("parameter")
-        for third in demo.THIRDS:
-            table.add_column(third, justify="right")
-        for name, lengths, returns in zip(
-            outcome.names, outcome.episode_length, outcome.episode_return, strict=True
-        ):
-            pairs = zip(lengths, returns, strict=True)
-            table.add_row(name, *(f"{x:.1f} ({r:.1f})" if isfinite(x) else "-" for x, r in pairs))
+        """Print a table."""
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        if self.algo is None:
+            table.add_column("algorithm", no_wrap=True)
+            table.add_column("what it is")
+            for name, algorithm in ALGORITHMS.items():
+                table.add_row(name, algorithm.summary)
+        else:
+            config = make_config(self.task, self.algo)
+            for column in ("option", "default"):
+                table.add_column(column, no_wrap=True)
+            table.add_column("what it does")
+            for record in (config.settings, config.algorithm):
+                for option in options(record).values():
+                    table.add_row(option.name, option.shown, option.help)
         console.print(table)
-        rate = outcome.steps / outcome.seconds
-        console.print(
-            f"{outcome.steps:,} steps in {outcome.seconds:.1f} s ({rate:,.0f} steps/s), "
-            f"{outcome.divergences} diverged."
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train a policy and write its run folder: configuration, metrics, TensorBoard events and checkpoints.
+
+    Any option of the algorithm can be set by name, for example --set epsilon=0.2 kappa=0.5 models=8, and a
+    budget can ramp, for example --set epsilon=0:0.2:0.5 from 0 to 0.2 over half of training;
+    `rapo options rapo` lists them all. Ctrl-C saves; `rapo resume` goes on.
+    """
+
+    task: tyro.conf.Positional[str]
+    """What to learn; `rapo tasks` lists them."""
+    algo: str = "rapo"
+    """How; `rapo options` lists the algorithms."""
+    steps: int = 1_000_000
+    """Environment steps to learn from; branches come on top of them."""
+    seed: int = 0
+    """Where all random numbers come from."""
+    out: Path | None = None
+    """The run folder; by default runs/TASK-ALGO-SEED."""
+    set: tuple[str, ...] = ()
+    """Options as NAME=VALUE."""
+    save_every: int = SAVE_EVERY
+    """Updates between checkpoints."""
+
+    def run(self) -> None:
+        """Train with a display, then say where the run is."""
+        config = make_config(self.task, self.algo, steps=self.steps, seed=self.seed, options=_pairs(self.set))
+        run = start(config, self.out, save_every=self.save_every)
+        console.print(f"Run: {run.folder}", soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run that was interrupted, to the very numbers it would have had."""
+
+    run_folder: tyro.conf.Positional[Path]
+    """Its folder."""
+    save_every: int = SAVE_EVERY
+    """Updates between checkpoints."""
+
+    def run(self) -> None:
+        """Train what is left."""
+        run = resume(self.run_folder, save_every=self.save_every)
+        console.print(f"Run: {run.folder}", soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Train RAPO and PPO on Hopper, about two minutes each, and print how they do under other physics.
+
+    A demo that was interrupted goes on where it was; one that was finished is measured again.
+    """
+
+    steps: int = demo.STEPS
+    """Environment steps of each."""
+    seed: int = 0
+    """Where all random numbers come from."""
+    out: Path = Path("runs/demo")
+    """Where the two runs go."""
+    figure: Path | None = None
+    """Also draw the returns, to this file (PNG, PDF or SVG)."""
+    json: Path | None = None
+    """Also write the returns to this file."""
+
+    def run(self) -> None:
+        """Train, measure, print."""
+        for path in (self.figure, self.json):
+            if path is not None:
+                check_writable(path)
+        if self.figure is not None and self.figure.suffix not in (".png", ".pdf", ".svg"):
+            raise InputError(f"figure '{self.figure}' was asked for: allowed are .png, .pdf and .svg")
+        curves: list[demo.Curve] = []
+        for algo in demo.ALGORITHMS:
+            run = demo.train_or_go_on(algo, self.steps, self.seed, self.out / algo)
+            with _progress() as progress:
+                bar = progress.add_task(f"measuring {algo}", total=run.config().task.time_limit)
+                curves += demo.measure(run, algo, self.seed, lambda: progress.advance(bar))  # noqa: B023
+        table = Table(
+            box=SIMPLE_HEAD, pad_edge=False, title=f"Hopper after {self.steps:,} steps, mean return"
         )
+        for column in ("", "nominal", "perturbed", "worst"):
+            table.add_column(column, justify="right" if column else "left")
+        for algo in demo.ALGORITHMS:
+            table.add_row(algo, *(f"{x:,.0f}" for x in demo.summary(curves, algo)))
+        console.print(table)
+        scales = ", ".join(f"{x:g}" for x in demo.SCALES if x != 1)
+        console.print(
+            f"Perturbed: mass, inertia, friction and torque, one at a time, scaled by {scales}; "
+            f"{demo.EPISODES} episodes each.",
+            soft_wrap=True,
+        )
+        if self.json is not None:
+            text = json.dumps([asdict(curve) for curve in curves], indent=1) + "\n"
+            write_atomically(self.json, text.encode())
         if self.figure is not None:
-            kind = self.figure.suffix[1:]
-            write_atomically(self.figure, demo.draw(self.envs, self.seed, kind))
-            console.print(f"Figure: {self.figure}")
+            write_atomically(self.figure, demo.draw(curves, self.figure.suffix[1:]))
+            console.print(f"Figure: {self.figure}", soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -107,28 +189,38 @@ class Bench:
     `world`: steps per second of `step` and of `branch` (16 models) beside raw mjbatch stepping the same
     model from the same states for the same number of substeps; at 64 environments also Gymnasium's
     SyncVectorEnv and, where installed, EnvPool.
+    `train`: seconds of a whole update beside the seconds raw mjbatch needs for the physics in it, and the
+    shares of the dual solve and of AdvNet.
     """
 
-    what: tyro.conf.Positional[Literal["world"]]
+    what: tyro.conf.Positional[Literal["world", "train"]]
     """Which part to measure."""
-    tasks: tuple[str, ...] = tuple(TASKS)
-    """Which tasks."""
+    tasks: tuple[str, ...] | None = None
+    """Which tasks; by default all for world, Hopper and Walker2d for train."""
+    algos: tuple[str, ...] = ("rapo", "ppo")
+    """Which algorithms (train)."""
     step: tuple[int, ...] = (64, 4096)
-    """How many environments to step."""
+    """How many environments to step (world)."""
     branch: tuple[int, ...] = (64, 4096, 32768)
-    """How many branches to take, in multiples of the 16 models."""
-    seconds: float = 8.0
-    """How long to measure each row, about."""
+    """How many branches to take, in multiples of the 16 models (world)."""
+    seconds: float | None = None
+    """How long to measure each row, about; by default 8 for world, 30 for train."""
     json: Path | None = None
     """Also write the rows to this file."""
 
     def run(self) -> None:
         """Measure row by row with a progress bar, then print the table and write the file."""
-        tasks = [make_task(name) for name in self.tasks]
-        if not self.seconds > 0:
+        if self.seconds is not None and not self.seconds > 0:
             raise InputError(f"{self.seconds:g} seconds were asked for: it must be above 0")
         if self.json is not None:
             check_writable(self.json)
+        rows = self._world() if self.what == "world" else self._train()
+        if self.json is not None:
+            text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
+            write_atomically(self.json, text.encode())
+
+    def _world(self) -> list[world.Row]:
+        tasks = [make_task(name) for name in (TASKS if self.tasks is None else self.tasks)]
         for n in (*self.step, *self.branch):
             if n < 1 or (n in self.branch and n % world.MODELS):
                 raise InputError(
@@ -143,16 +235,31 @@ class Bench:
             for task in tasks:
                 for measure, simulations in jobs:
                     progress.update(bar, description=f"{task.name}, {simulations} simulations")
-                    rows.append(measure(task, simulations, self.seconds))
+                    rows.append(measure(task, simulations, self.seconds or 8.0))
                     progress.advance(bar)
-        console.print(_bench_table(rows))
-        if self.json is not None:
-            text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
-            write_atomically(self.json, text.encode())
+        console.print(_world_table(rows))
+        return rows
+
+    def _train(self) -> list[train_bench.Row]:
+        pairs = [(task, algo) for task in self.tasks or ("hopper", "walker2d") for algo in self.algos]
+        for task, algo in pairs:
+            make_config(task, algo)
+        rows: list[train_bench.Row] = []
+        with _progress() as progress:
+            bar = progress.add_task("train", total=len(pairs))
+            for task, algo in pairs:
+                progress.update(bar, description=f"{algo} on {task}")
+                rows.append(train_bench.measure(task, algo, self.seconds or 30.0))
+                progress.advance(bar)
+        console.print(_train_table(rows))
+        return rows
 
 
 Command = (
     Annotated[Tasks, tyro.conf.subcommand("tasks")]
+    | Annotated[Options, tyro.conf.subcommand("options")]
+    | Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Resume, tyro.conf.subcommand("resume")]
     | Annotated[Demo, tyro.conf.subcommand("demo")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
@@ -171,6 +278,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InputError as error:
         print(f"rapo: {error}", file=sys.stderr)
         sys.exit(2)
+    except TrainingError as error:
+        print(f"rapo: {error}", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("rapo: interrupted", file=sys.stderr)
         sys.exit(130)
@@ -186,7 +296,7 @@ def _progress() -> Progress:
     )
 
 
-def _bench_table(rows: Sequence[world.Row]) -> Table:
+def _world_table(rows: Sequence[world.Row]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title="Environment steps per second")
     for column in ("task", "what"):
         table.add_column(column)
@@ -204,3 +314,31 @@ def _bench_table(rows: Sequence[world.Row]) -> Table:
             *peers,
         )
     return table
+
+
+def _train_table(rows: Sequence[train_bench.Row]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title="Seconds of an update")
+    for column in ("task", "algo"):
+        table.add_column(column)
+    for column in ("update", "raw physics", "ratio", "dual solve", "AdvNet", "solved rows/s"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(
+            row.task,
+            row.algo,
+            f"{row.seconds:.3f}",
+            f"{row.raw_seconds:.3f}",
+            f"{row.ratio:.2f}",
+            f"{row.share_dual:.1%}",
+            f"{row.share_advnet:.1%}",
+            "" if row.solver_rows_per_second is None else f"{row.solver_rows_per_second:,.0f}",
+        )
+    return table
+
+
+def _pairs(given: Sequence[str]) -> dict[str, str]:
+    """Options as NAME=VALUE, by name."""
+    for pair in given:
+        if "=" not in pair:
+            raise InputError(f"option '{pair}' has no value: give it as NAME=VALUE")
+    return dict(pair.split("=", 1) for pair in given)

@@ -1,112 +1,84 @@
-"""The demonstration: 64 Hoppers, one stream of actions, 64 different physics.
+"""The demonstration: RAPO and PPO learn Hopper for the same number of steps, then meet other physics.
 
-Every robot gets the same random actions, so whatever differs between them is the dynamics.
+The budget is small, two minutes each or so, and so are the ensemble and the claim: it shows the whole path
+from training to evidence, not what the algorithms reach in the end.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
-from time import perf_counter
+from pathlib import Path
 
 import numpy as np
 
-from rapo.world.mujoco_cpu import MujocoSimulator
-from rapo.world.task import Floats
+from rapo.runs.evaluate import evaluate
+from rapo.runs.run import CHECKPOINT, Run
+from rapo.runs.start import resume, train
 from rapo.world.tasks import make_task
 
-THIRDS = ("low", "middle", "high")
+ALGORITHMS = ("rapo", "ppo")
+COLOURS = {"rapo": "tab:blue", "ppo": "tab:orange"}
+SCALES = (0.5, 0.75, 1.0, 1.25, 1.5)
+EPISODES = 10
+STEPS = 300_000
+OPTIONS = {"rapo": {"models": 4}, "ppo": {}}
+"""Four models branch in a quarter of the time of sixteen."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What the demonstration measured."""
+class Curve:
+    """How one policy does as one parameter is scaled and the others stay nominal."""
 
-    names: tuple[str, ...]
-    """The parameters, P of them."""
-    episode_length: Floats
-    """`[P, 3]`, mean steps until a fall in the low, middle and high third of each parameter's values."""
-    episode_return: Floats
-    """`[P, 3]`, mean return of those episodes."""
-    steps: int
-    """Environment steps simulated."""
-    seconds: float
-    """How long that took."""
-    divergences: int
-    """Environment steps in which the physics failed."""
+    algo: str
+    parameter: str
+    scales: tuple[float, ...]
+    returns: list[float]
+    """Mean return at each scale."""
 
 
-def run(steps: int, num_envs: int, seed: int, advance: Callable[[], None]) -> Outcome:
-    """Step `num_envs` Hoppers under as many dynamics; `advance` is called once a step."""
+def train_or_go_on(algo: str, steps: int, seed: int, folder: Path, quiet: bool = False) -> Run:
+    """The demonstration's run of an algorithm; what was trained already is not trained again."""
+    if (folder / CHECKPOINT).exists():
+        return resume(folder, quiet=quiet)
+    return train("hopper", algo, steps=steps, seed=seed, out=folder, quiet=quiet, **OPTIONS[algo])
+
+
+def measure(run: Run, algo: str, seed: int, advance: Callable[[], None]) -> list[Curve]:
+    """Returns at every scale of every parameter; `advance` is called once a step."""
     task = make_task("hopper")
-    rng = np.random.default_rng(seed)
-    models = task.dynamics.ensemble(num_envs, rng, over="test")
-    simulator = MujocoSimulator(task, num_envs, seed=seed, dynamics=models)
-    episodes, total_length, total_return = np.zeros((3, num_envs))
-    length, gain = np.zeros((2, num_envs))
-    start = perf_counter()
-    for _ in range(steps):
-        result = simulator.step(np.tile(rng.uniform(-1, 1, task.action_size), (num_envs, 1)))
-        length += 1
-        gain += result.reward
-        done = result.done
-        episodes[done] += 1
-        total_length[done] += length[done]
-        total_return[done] += gain[done]
-        length[done] = gain[done] = 0
-        advance()
-    seconds = perf_counter() - start
-    third = np.argsort(np.argsort(models, axis=0), axis=0) * len(THIRDS) // num_envs
-
-    def mean(total: Floats) -> Floats:
-        """Per episode, over the robots of each third of each parameter; NaN where none fell."""
-        sums = [
-            [[x[third[:, p] == t].sum() for t in range(len(THIRDS))] for p in range(len(task.dynamics))]
-            for x in (total, episodes)
-        ]
-        return np.divide(*sums, out=np.full_like(sums[0], np.nan), where=np.array(sums[1]) > 0)
-
-    return Outcome(
-        names=task.dynamics.names,
-        episode_length=mean(total_length),
-        episode_return=mean(total_return),
-        steps=steps * num_envs,
-        seconds=seconds,
-        divergences=simulator.divergences,
-    )
+    names = task.dynamics.names
+    rows = np.concatenate([task.dynamics.sweep(name, SCALES) for name in names])
+    outcome = evaluate(task, run.policy(), np.repeat(rows, EPISODES, axis=0), seed=seed, advance=advance)
+    returns = np.where(outcome.diverged, np.nan, outcome.returned)
+    means = np.nanmean(returns.reshape(len(names), len(SCALES), EPISODES), axis=2)
+    return [Curve(algo, name, SCALES, m.tolist()) for name, m in zip(names, means, strict=True)]
 
 
-def draw(num_envs: int, seed: int, kind: str) -> bytes:
-    """A figure (png, pdf or svg): one start and one stream of actions, and how the heights part."""
+def summary(curves: list[Curve], algo: str) -> tuple[float, float, float]:
+    """The mean return at nominal dynamics, at perturbed ones, and at the worst of them."""
+    returns = np.array([curve.returns for curve in curves if curve.algo == algo])
+    nominal = SCALES.index(1.0)
+    perturbed = np.delete(returns, nominal, axis=1)
+    return float(returns[:, nominal].mean()), float(perturbed.mean()), float(perturbed.min())
+
+
+def draw(curves: list[Curve], kind: str) -> bytes:
+    """A figure (png, pdf or svg) of all curves."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
 
-    task = make_task("hopper")
-    rng = np.random.default_rng(seed)
-    models = task.dynamics.ensemble(num_envs, rng, over="test")
-    simulator = MujocoSimulator(task, num_envs, seed=seed)
-    simulator.restore(replace(simulator.snapshot()[np.zeros(num_envs, np.intp)], dynamics=models))
-    heights = [simulator.observation[:, 0]]
-    alive = np.ones(num_envs, bool)
-    while alive.any() and len(heights) < 100:
-        result = simulator.step(np.tile(rng.uniform(-1, 1, task.action_size), (num_envs, 1)))
-        heights.append(np.where(alive, result.next_observation[:, 0], np.nan))
-        alive &= ~result.done
-    times = np.arange(len(heights)) * task.dt
-    figure, axes = pyplot.subplots(figsize=(8, 4), dpi=130, layout="constrained")
-    torque = models[:, task.dynamics.column("torque")]
-    colours = pyplot.get_cmap("viridis")
-    low, high = task.dynamics["torque"].test
-    norm = Normalize(low, high)
-    for i in np.argsort(torque):
-        axes.plot(times, np.array(heights)[:, i], color=colours(norm(torque[i])), linewidth=1)
-    axes.set(xlabel="seconds", ylabel="height of the torso (m)")
-    axes.set_title(f"{num_envs} Hoppers: one start, one stream of actions, {num_envs} different physics")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.colorbar(ScalarMappable(norm, colours), ax=axes, label="torque scale")
+    names = list(dict.fromkeys(curve.parameter for curve in curves))
+    figure, axes = pyplot.subplots(1, len(names), figsize=(11, 3), dpi=130, sharey=True, layout="constrained")
+    for axis, name in zip(axes, names, strict=True):
+        axis.axvspan(0.8, 1.2, color="0.93")
+        for curve in (c for c in curves if c.parameter == name):
+            axis.plot(curve.scales, curve.returns, "o-", color=COLOURS[curve.algo], label=curve.algo)
+        axis.set(title=name, xlabel="scale", ylim=(0, None))
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("return")
+    axes[0].legend(frameon=False)
     content = BytesIO()
     figure.savefig(content, format=kind)
     pyplot.close(figure)

@@ -14,6 +14,10 @@ class InputError(ValueError):
     """Something the user gave can't be used; nothing was changed."""
 
 
+class TrainingError(RuntimeError):
+    """Training can't go on; what was saved before is intact."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a `name` that is not among the `known` names of its `kind`, with the nearest one."""
     known = list(known)

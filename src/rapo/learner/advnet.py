@@ -18,6 +18,9 @@ from jax import Array
 from rapo.learner import dual
 from rapo.learner.networks import HIDDEN, Layers, forward, init_layers
 
+LARGEST = 100.0
+"""The largest temperature AdvNet gives, in units of one over the scale."""
+
 Projection = Literal["feasible", "tight"]
 Loss = Literal["surrogate", "supervised"]
 
@@ -46,9 +49,9 @@ def init(key: Array, inputs: int, hidden: tuple[int, ...] = HIDDEN, first: float
     return layers
 
 
-def predict(layers: Layers, inputs: Array, scale: Array, largest: float = 100.0) -> Array:
-    """Temperatures `[B]`, not negative, at most `largest` over the scale."""
-    return jnp.minimum(jax.nn.softplus(forward(layers, inputs)[..., 0]), largest) / scale
+def predict(layers: Layers, inputs: Array, scale: Array) -> Array:
+    """Temperatures `[B]`, not negative, at most LARGEST over the scale."""
+    return jnp.minimum(jax.nn.softplus(forward(layers, inputs)[..., 0]), LARGEST) / scale
 
 
 def project(predicted: Array, exact: Array, projection: Projection = "feasible") -> Array:
@@ -69,7 +72,8 @@ def loss(
     """What AdvNet minimises; values are measured in units of the scale, so that `penalty` needs no tuning."""
     predicted = predict(layers, batch.inputs, batch.scale)
     if kind == "supervised":
-        return jnp.mean((predicted - batch.exact) ** 2) * batch.scale**2
+        wanted = jnp.minimum(batch.exact, LARGEST / batch.scale)
+        return jnp.mean((predicted - wanted) ** 2) * batch.scale**2
     value = dual.soft if lowers == "soft" else _tilted
     used = dual.kl(batch.values, batch.weights, predicted)
     over = jnp.maximum(used - batch.budget, 0)

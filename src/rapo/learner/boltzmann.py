@@ -42,9 +42,15 @@ def no_scores(models: int) -> Scores:
     return Scores(jnp.zeros(models), jnp.zeros(()))
 
 
-def observe(scores: Scores, values: Array, rate: float) -> Scores:
-    """Take in values `[B, K]` of one update; a rate of 1 forgets all earlier ones."""
-    return Scores((1 - rate) * scores.total + rate * values.mean(axis=0), (1 - rate) * scores.weight + rate)
+def observe(scores: Scores, values: Array, rate: float, rows: Array | None = None) -> Scores:
+    """Take in values `[B, K]` of one update, or some `rows` `[B]` of them; a rate of 1 forgets earlier ones.
+
+    All models are scored on the same rows, so that none looks bad for having met harder states.
+    """
+    rows = jnp.ones(len(values), bool) if rows is None else rows
+    seen = jnp.where(rows[:, None], values, 0).sum(axis=0) / jnp.maximum(rows.sum(), 1)
+    share = jnp.where(rows.any(), rate, 0.0)
+    return Scores((1 - share) * scores.total + share * seen, (1 - share) * scores.weight + share)
 
 
 def reweight(prior: Array, scores: Array, budget: Array | float) -> Mixture:
@@ -54,6 +60,14 @@ def reweight(prior: Array, scores: Array, budget: Array | float) -> Mixture:
     """
     worst = dual.solve(scores, prior, budget)
     return Mixture(worst.weights, worst.temperature, worst.kl)
+
+
+def at_temperature(prior: Array, scores: Array, temperature: Array) -> Mixture:
+    """The weights `[K]` at a temperature beta `[]` in units of one over the spread of the scores."""
+    mean = jnp.sum(prior * scores)
+    spread = jnp.sqrt(jnp.sum(prior * (scores - mean) ** 2))
+    beta = jnp.where(spread > 0, temperature / jnp.where(spread > 0, spread, 1), 0)
+    return Mixture(dual.tilt(scores, prior, beta), beta, dual.kl(scores, prior, beta))
 
 
 def limit(old: Array, new: Array, fastest: float) -> Array:

@@ -29,11 +29,10 @@ class Budget:
         if not 0 < self.until <= 1:
             raise InputError(f"a budget ramps until {self.until:g} of training: allowed is above 0, up to 1")
 
-    def at(self, progress: float) -> float:
-        """Its value after a share `progress` of training, from 0 to 1."""
-        if self.end is None:
-            return self.start
-        return self.start + (self.end - self.start) * min(1.0, progress / self.until)
+    def at(self, progress: Array | float) -> Array:
+        """Its value `[]` after a share `progress` of training, from 0 to 1."""
+        end = self.start if self.end is None else self.end
+        return self.start + (end - self.start) * jnp.minimum(1.0, progress / self.until)
 
 
 def check_budget(value: float, name: str = "a KL budget") -> float:

@@ -49,7 +49,7 @@ class _Row(NamedTuple):
     flat: Array
 
 
-def solve(values: Array, weights: Array, budget: Array | float) -> Robust:
+def solve(values: Array, weights: Array, budget: Array | float, iterations: int = ITERATIONS) -> Robust:
     """The worst expectation of each row within its KL budget, exact at the ends.
 
     Rows without spread and budgets of 0 give the mean; budgets that allow the minimum give the minimum.
@@ -62,7 +62,7 @@ def solve(values: Array, weights: Array, budget: Array | float) -> Robust:
     ceiling = -jnp.log(only_lowest.sum(axis=-1))
     minimum = ~mean_only & (budget >= ceiling)
     interior = ~mean_only & ~minimum
-    scaled_temperature = _root(row.scaled, weights, jnp.where(interior, budget, 0.5 * ceiling))
+    scaled_temperature = _root(row.scaled, weights, jnp.where(interior, budget, 0.5 * ceiling), iterations)
     scaled_temperature = jnp.where(minimum, SHARPEST, jnp.where(mean_only, 0, scaled_temperature))
     q, kl = _tilt(row.scaled, weights, scaled_temperature)
     only_lowest = only_lowest / only_lowest.sum(axis=-1, keepdims=True)
@@ -201,7 +201,7 @@ def _tilted_exponent(exponent: Array, weights: Array) -> tuple[Array, Array, Arr
     return raised / total, x - top - log_total, (top + log_total)[..., 0]
 
 
-def _root(scaled: Array, weights: Array, budget: Array) -> Array:
+def _root(scaled: Array, weights: Array, budget: Array, iterations: int) -> Array:
     """The temperature `[...]` at which the KL of standardised rows meets the budget.
 
     Newton's method on sqrt(2 KL), which is the temperature itself while that is small, inside a bracket
@@ -226,4 +226,4 @@ def _root(scaled: Array, weights: Array, budget: Array) -> Array:
 
     start = jnp.clip(goal, 1e-30, SHARPEST)
     low, high = jnp.zeros_like(start), jnp.full_like(start, SHARPEST)
-    return jax.lax.fori_loop(0, ITERATIONS, improve, (start, low, high))[0]
+    return jax.lax.fori_loop(0, iterations, improve, (start, low, high))[0]

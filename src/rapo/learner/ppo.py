@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from rapo.errors import InputError
 from rapo.learner import networks
 from rapo.learner.networks import Layers, Policy
 
@@ -34,6 +35,15 @@ class Settings:
     """Largest norm of a gradient."""
     target_kl: float | None = None
     """Skip the rest of an update once the policy has moved further than this; None means never."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("epochs", self.epochs), ("minibatches", self.minibatches)):
+            if value < 1:
+                raise InputError(f"option {name} is {value}: it must be at least 1")
+        for name in ("clip", "gradient_limit", "target_kl"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"option {name} is {value:g}: it must be above 0")
 
 
 class Parameters(NamedTuple):
@@ -72,28 +82,32 @@ class Report(NamedTuple):
     gradient_norm: Array
 
 
-def make_optimiser(learning_rate: optax.ScalarOrSchedule, settings: Settings) -> optax.GradientTransformation:
-    """Adam on clipped gradients."""
-    return optax.chain(
-        optax.clip_by_global_norm(settings.gradient_limit), optax.adam(learning_rate, eps=1e-5)
-    )
+def make_optimiser(settings: Settings) -> optax.GradientTransformation:
+    """Adam on clipped gradients, for a learning rate of 1."""
+    return optax.chain(optax.clip_by_global_norm(settings.gradient_limit), optax.scale_by_adam(eps=1e-5))
+
+
+def standardise(batch: Batch) -> Batch:
+    """The batch with its advantages in standard units of the samples that count."""
+    total = jnp.maximum(batch.weight.sum(), 1e-8)
+    centred = batch.advantage - jnp.sum(batch.weight * batch.advantage) / total
+    deviation = jnp.sqrt(jnp.sum(batch.weight * centred**2) / total)
+    return batch._replace(advantage=centred / (deviation + 1e-8))
 
 
 def loss(parameters: Parameters, batch: Batch, settings: Settings) -> tuple[Array, Report]:
-    """What an optimiser step lowers; advantages are in standard units of the batch."""
+    """What an optimiser step lowers."""
     total = jnp.maximum(batch.weight.sum(), 1e-8)
 
     def mean(x: Array) -> Array:
         return jnp.sum(batch.weight * x) / total
 
-    centred = batch.advantage - mean(batch.advantage)
-    advantage = centred / (jnp.sqrt(mean(centred**2)) + 1e-8)
     log_ratio = (
         networks.log_probability(parameters.policy, batch.observation, batch.action) - batch.log_probability
     )
     ratio = jnp.exp(log_ratio)
     clipped = jnp.clip(ratio, 1 - settings.clip, 1 + settings.clip)
-    policy_loss = -mean(jnp.minimum(ratio * advantage, clipped * advantage))
+    policy_loss = -mean(jnp.minimum(ratio * batch.advantage, clipped * batch.advantage))
     value_loss = 0.5 * mean((networks.value(parameters.critic, batch.observation) - batch.returns) ** 2)
     entropy = networks.entropy(parameters.policy)
     whole = policy_loss + settings.value_cost * value_loss - settings.entropy_bonus * entropy
@@ -108,37 +122,43 @@ def loss(parameters: Parameters, batch: Batch, settings: Settings) -> tuple[Arra
     return whole, report
 
 
+def shuffle(key: Array, weight: Array, minibatches: int) -> Array:
+    """Row numbers `[minibatches, rows]` of one epoch, the samples that count spread evenly.
+
+    Rows that do not fill a minibatch are left out, those that do not count first.
+    """
+    order = jnp.argsort(jax.random.uniform(key, weight.shape) + (weight <= 0))
+    size = len(weight) // minibatches
+    return order[: size * minibatches].reshape(size, minibatches).T
+
+
 def update(
     parameters: Parameters,
-    optimiser: optax.GradientTransformation,
     state: optax.OptState,
     batch: Batch,
     key: Array,
+    learning_rate: Array | float,
     settings: Settings,
 ) -> tuple[Parameters, optax.OptState, Report]:
-    """All epochs over one batch; rows that do not fill a minibatch are left out of that epoch."""
-    rows = len(batch.advantage)
-    size = rows // settings.minibatches
-
-    def shuffled(key: Array) -> Array:
-        order = jax.random.permutation(key, rows)[: size * settings.minibatches]
-        return order.reshape(settings.minibatches, size)
-
-    orders = jax.vmap(shuffled)(jax.random.split(key, settings.epochs)).reshape(-1, size)
+    """All epochs over one batch."""
+    optimiser = make_optimiser(settings)
+    batch = standardise(batch)
+    keys = jax.random.split(key, settings.epochs)
+    orders = jax.vmap(lambda key: shuffle(key, batch.weight, settings.minibatches))(keys)
+    orders = orders.reshape(-1, orders.shape[-1])
 
     def step(carry: Any, order: Array) -> tuple[Any, tuple[Report, Array]]:
         parameters, state, going = carry
         minibatch = jax.tree.map(lambda x: x[order], batch)
         (_, report), gradient = jax.value_and_grad(loss, has_aux=True)(parameters, minibatch, settings)
+        report = report._replace(gradient_norm=optax.tree.norm(gradient))
+        changes, moved_state = optimiser.update(gradient, state, parameters)
+        changes = jax.tree.map(lambda change: -learning_rate * change, changes)
+        moved = optax.apply_updates(parameters, changes), moved_state
         if settings.target_kl is not None:
             going = going & (report.kl <= settings.target_kl)
-        changes, new_state = optimiser.update(gradient, state, parameters)
-        moved = optax.apply_updates(parameters, changes), new_state
-        parameters, state = jax.tree.map(
-            lambda new, old: jnp.where(going, new, old), moved, (parameters, state)
-        )
-        report = report._replace(gradient_norm=optax.tree.norm(gradient))
-        return (parameters, state, going), (report, going)
+            moved = jax.tree.map(lambda new, old: jnp.where(going, new, old), moved, (parameters, state))
+        return (*moved, going), (report, going)
 
     (parameters, state, _), (reports, went) = jax.lax.scan(
         step, (parameters, state, jnp.asarray(True)), orders

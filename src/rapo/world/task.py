@@ -59,6 +59,10 @@ class Task(ABC):
     """Steps after which an episode is truncated."""
     fields: ClassVar[tuple[str, ...]] = ()
     """The mjData fields its methods read, beside qpos and qvel."""
+    pushed_bodies: tuple[str, ...] = ()
+    """Bodies that an adversary pushes; none named means the first one that can move."""
+    pushed_axes: ClassVar[tuple[int, ...]] = (0, 1, 2)
+    """World axes along which it pushes: 0, 1 and 2 are x, y and z."""
 
     def __init__(self) -> None:
         if self.frame_skip < 1 or self.time_limit < 1:
@@ -71,6 +75,9 @@ class Task(ABC):
         self.dynamics = Dynamics(self.model, self.parameters, never_zero)
         self.action_size: int = self.model.nu
         self.dt: float = self.model.opt.timestep * self.frame_skip
+        if not self.pushed_bodies:
+            named = [self.model.body(i).name for i in range(1, self.model.nbody)]
+            self.pushed_bodies = tuple([name for name in named if name][:1])
         two = _two_simulations(self.model, self.fields)
         self.initial_qpos: Floats = two.qpos[0].copy()
         self.initial_qvel: Floats = two.qvel[0].copy()

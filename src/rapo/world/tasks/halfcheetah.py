@@ -14,6 +14,8 @@ class HalfCheetah(Locomotion):
     model_file = ASSETS / "half_cheetah.xml"
     frame_skip = 5
     control_cost = 0.1
+    pushed_bodies = ("torso", "bfoot", "ffoot")
+    pushed_axes = (0, 2)
     reset_noise = 0.1
 
     def reset_velocity(self, n: int, rng: np.random.Generator) -> Floats:

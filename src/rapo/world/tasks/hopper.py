@@ -14,6 +14,8 @@ class Hopper(Locomotion):
     model_file = ASSETS / "hopper.xml"
     frame_skip = 4
     control_cost = 1e-3
+    pushed_bodies = ("foot",)
+    pushed_axes = (0, 2)
     reset_noise = 5e-3
     velocity_limit = 10.0
 

@@ -14,6 +14,8 @@ class Walker2d(Locomotion):
     model_file = ASSETS / "walker2d_v5.xml"
     frame_skip = 4
     control_cost = 1e-3
+    pushed_bodies = ("foot", "foot_left")
+    pushed_axes = (0, 2)
     reset_noise = 5e-3
     velocity_limit = 10.0
 

@@ -1,0 +1,100 @@
+"""How the mixture of models moves between updates: not at all, or toward those that hurt most."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import jax.numpy as jnp
+from jax import Array
+
+from rapo.algorithms.spec import Mixture, Report, Steps
+from rapo.errors import InputError
+from rapo.learner import boltzmann, budget
+from rapo.learner.budget import Budget
+from rapo.learner.targets import branch_values
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The weights stay at the prior."""
+
+    def init(self, prior: Array) -> Mixture:
+        """The prior."""
+        return Mixture(prior, prior, ())
+
+    def scored(self, rows: int) -> int:
+        """None."""
+        return 0
+
+    def __call__(self, mixture: Mixture, steps: Steps) -> tuple[Mixture, Report]:
+        """The same again."""
+        return mixture, _report(mixture)
+
+
+@dataclass(frozen=True)
+class Boltzmann:
+    """w ~ rho exp(-beta h), with beta from the model-level budget kappa."""
+
+    kappa: Budget = Budget(0.1)
+    """KL budget of the mixture."""
+    score: Literal["value", "branch", "advantage"] = "branch"
+    """What h is: the value of the next state, with reward and ending too, or what is gained over V(s)."""
+    score_rate: float = 0.2
+    """How fast the moving average of the scores follows; 1 forgets all earlier ones."""
+    fastest: float = 1.0
+    """How far the weights may move in an update, in total variation."""
+    scored_rows: int = 256
+    """Pairs branched under every model to score the models, where the targets do not ask for all anyway."""
+    mixture_adapts: float | None = None
+    """Rate of Robbins-Monro steps on beta; None solves for it."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.score_rate <= 1 or not 0 < self.fastest <= 1 or self.scored_rows < 1:
+            raise InputError(
+                f"score_rate {self.score_rate:g}, fastest {self.fastest:g} and scored_rows "
+                f"{self.scored_rows} were given: the first two are above 0, up to 1, the last at least 1"
+            )
+        if self.mixture_adapts is not None and not self.mixture_adapts > 0:
+            raise InputError(f"mixture_adapts is {self.mixture_adapts:g}: it must be above 0")
+
+    def init(self, prior: Array) -> Mixture:
+        """The prior, with nothing known of the models."""
+        return Mixture(prior, prior, (boltzmann.no_scores(len(prior)), jnp.ones(()), jnp.zeros(())))
+
+    def scored(self, rows: int) -> int:
+        """Some of the pairs."""
+        return min(rows, self.scored_rows)
+
+    def __call__(self, mixture: Mixture, steps: Steps) -> tuple[Mixture, Report]:
+        """Score the models, then tilt the prior."""
+        assert steps.branches is not None
+        scores, beta, updates = mixture.memory
+        whole = steps.branches.valid.all(axis=1)
+        scores = boltzmann.observe(scores, self._values(steps), self.score_rate, whole)
+        kappa = self.kappa.at(steps.progress)
+        average = scores.average
+        if self.mixture_adapts is None:
+            found = boltzmann.reweight(mixture.prior, average, kappa)
+        else:
+            found = boltzmann.at_temperature(mixture.prior, average, beta)
+            beta = budget.adapt(beta, found.kl, kappa, updates, self.mixture_adapts)
+        weights = boltzmann.limit(mixture.weights, found.weights, self.fastest)
+        moved = Mixture(mixture.prior, weights, (scores, beta, updates + 1))
+        return moved, {"beta": found.temperature, **_report(moved)}
+
+    def _values(self, steps: Steps) -> Array:
+        branches = steps.branches
+        assert branches is not None
+        if self.score == "value":
+            return jnp.where(branches.terminated, 0.0, branches.next_value)
+        values = branch_values(branches.reward, branches.terminated, branches.next_value, steps.discount)
+        return values - steps.value[:, None] if self.score == "advantage" else values
+
+
+def _report(mixture: Mixture) -> Report:
+    w, rho = mixture.weights, mixture.prior
+    log = jnp.log(jnp.where(w > 0, w, 1))
+    return {
+        "mixture": w,
+        "mixture_entropy": -jnp.sum(w * log),
+        "mixture_kl": jnp.sum(jnp.where(w > 0, w * (log - jnp.log(jnp.where(rho > 0, rho, 1))), 0)),
+    }

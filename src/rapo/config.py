@@ -1,0 +1,129 @@
+"""What a training run is made of: task, algorithm, settings, steps and seed.
+
+The defaults of a task's settings were chosen by runs; `results/` holds the tables that chose them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rapo.algorithms import find_algorithm
+from rapo.algorithms.spec import Algorithm
+from rapo.errors import InputError
+from rapo.learner.networks import HIDDEN
+from rapo.learner.ppo import Settings as PpoSettings
+from rapo.options import values, with_options
+from rapo.world.streams import check_seed
+from rapo.world.task import Task
+from rapo.world.tasks import make_task
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How every algorithm collects and learns."""
+
+    num_envs: int = 32
+    """Environments stepped together."""
+    horizon: int = 64
+    """Steps of each environment between updates."""
+    discount: float = 0.99
+    """gamma, what a reward is worth one step later."""
+    gae_lambda: float = 0.95
+    """How far advantages look ahead beyond one-step targets."""
+    learning_rate: float = 3e-4
+    """Adam's, at first."""
+    final_rate: float = 0.0
+    """The share of it that is left at the end; it falls linearly."""
+    hidden: tuple[int, ...] = HIDDEN
+    """Sizes of the hidden layers of policy and critic."""
+    first_std: float = 1.0
+    """Standard deviation of the first actions, in units of the action."""
+    ppo: PpoSettings = field(default_factory=PpoSettings)
+    """The PPO update."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("num_envs", self.num_envs), ("horizon", self.horizon)):
+            if value < 1:
+                raise InputError(f"option {name} is {value}: it must be at least 1")
+        for name, value, high in (
+            ("discount", self.discount, 1 - 1e-9),
+            ("gae_lambda", self.gae_lambda, 1.0),
+            ("final_rate", self.final_rate, 1.0),
+        ):
+            if not 0 <= value <= high:
+                raise InputError(f"option {name} is {value:g}: allowed is 0 to {'below ' * (high < 1)}1")
+        if not self.learning_rate > 0 or not self.first_std > 0 or min(self.hidden, default=1) < 1:
+            raise InputError(
+                f"learning_rate {self.learning_rate:g}, first_std {self.first_std:g} and hidden "
+                f"{list(self.hidden)} were given: all must be above 0"
+            )
+        if self.ppo.minibatches > self.num_envs * self.horizon:
+            raise InputError(
+                f"{self.ppo.minibatches} minibatches were asked of {self.num_envs * self.horizon} steps: "
+                "allowed are at most as many as num_envs x horizon"
+            )
+
+
+DEFAULTS: dict[str, Settings] = {}
+"""Settings of the tasks that have their own."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that decides what a run does."""
+
+    task: Task
+    algorithm: Algorithm
+    settings: Settings
+    steps: int
+    """Environment steps to learn from, rounded up to whole updates."""
+    seed: int
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        if self.steps < 1:
+            raise InputError(f"{self.steps} steps were asked for: it must be at least 1")
+
+    @property
+    def steps_per_update(self) -> int:
+        """Environment steps between two updates."""
+        return self.settings.num_envs * self.settings.horizon
+
+    @property
+    def updates(self) -> int:
+        """How many updates the run takes."""
+        return -(-self.steps // self.steps_per_update)
+
+    def describe(self) -> dict[str, Any]:
+        """The resolved configuration, as JSON can hold it."""
+        return {
+            "task": self.task.name,
+            "algo": self.algorithm.name,
+            "steps": self.steps,
+            "seed": self.seed,
+            "options": {**values(self.settings), **values(self.algorithm)},
+        }
+
+
+def make_config(
+    task: str | Task,
+    algo: str | Algorithm = "rapo",
+    *,
+    steps: int = 1_000_000,
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+) -> Config:
+    """A configuration with the defaults of its task and algorithm where nothing else is said."""
+    task = make_task(task) if isinstance(task, str) else task
+    algorithm = find_algorithm(algo) if isinstance(algo, str) else algo
+    settings = DEFAULTS.get(task.name, Settings())
+    changes = dict(options or {})
+    both = _Both(settings, algorithm)
+    both = with_options(both, f"algorithm '{algorithm.name}'", changes)
+    return Config(task, both.algorithm, both.settings, steps, seed)
+
+
+@dataclass(frozen=True)
+class _Both:
+    settings: Settings
+    algorithm: Algorithm

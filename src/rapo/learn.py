@@ -1,0 +1,180 @@
+"""One update: from a rollout and its branches to a learner that knows more, in a single compiled call.
+
+robust Targets -> advantages -> which trajectories count -> PPO update -> Reweighting
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+
+from rapo.algorithms.spec import Algorithm, Branches, Mixture, Report, Steps, Trajectories
+from rapo.config import Config, Settings
+from rapo.learner import networks, normalize, ppo, targets
+from rapo.learner.adversary import opposed
+from rapo.learner.episodes import worth
+from rapo.learner.rollout import Branched, Rollout
+from rapo.world.task import Floats
+
+
+class Player(NamedTuple):
+    """Who acts and learns: the policy, and for some algorithms an opponent."""
+
+    parameters: ppo.Parameters
+    optimiser: optax.OptState
+
+
+class Learner(NamedTuple):
+    """All that is learned, and nothing else."""
+
+    players: tuple[Player, ...]
+    observations: normalize.Running
+    rewards: normalize.RewardScale
+    targets: Any
+    """What the targets learn: AdvNet."""
+    mixture: Mixture
+
+
+def init(config: Config, prior: Floats) -> Learner:
+    """Everything that is learned, at first."""
+    settings, task, opponent = config.settings, config.task, config.algorithm.opponent
+    key = root_keys(config.seed)[0]
+    sizes = [task.action_size] + ([] if opponent is None else [opponent.size(task)])
+    players = []
+    for i, size in enumerate(sizes):
+        policy_key, critic_key = jax.random.split(jax.random.fold_in(key, 1 + i))
+        policy = networks.init_policy(policy_key, task.observation_size, size, settings.hidden)
+        policy = policy._replace(log_std=policy.log_std + jnp.log(settings.first_std))
+        critic = networks.init_critic(critic_key, task.observation_size, settings.hidden)
+        parameters = ppo.Parameters(policy, critic)
+        players.append(Player(parameters, ppo.make_optimiser(settings.ppo).init(parameters)))
+    learner = Learner(
+        players=tuple(players),
+        observations=normalize.nothing_seen((task.observation_size,)),
+        rewards=normalize.no_rewards(settings.num_envs),
+        targets=config.algorithm.targets.init(
+            jax.random.fold_in(key, 0), task.observation_size, task.action_size
+        ),
+        mixture=config.algorithm.mixture.init(jnp.asarray(prior, jnp.float32)),
+    )
+    return _strongly_typed(learner)
+
+
+@jax.jit(static_argnames=("algorithm", "settings", "who"))
+def learn(
+    learner: Learner,
+    rollout: Rollout,
+    branches: Branched | None,
+    shares: Array | None,
+    key: Array,
+    progress: Array | float,
+    *,
+    algorithm: Algorithm,
+    settings: Settings,
+    who: int = 0,
+) -> tuple[Learner, Report]:
+    """One update from one rollout, a single compiled call; `who` learns: 0 is the policy, 1 the opponent."""
+    progress = jnp.asarray(progress)
+    seen = rollout if who == 0 else opposed(rollout)
+    player = learner.players[who]
+    policy, critic = player.parameters
+    rewards = normalize.observe_rewards(learner.rewards, rollout.reward, rollout.ended, settings.discount)
+
+    def value(observation: Array) -> Array:
+        return networks.value(critic, normalize.normalise(learner.observations, observation))
+
+    observation = normalize.normalise(learner.observations, seen.observation)
+    before, after = networks.value(critic, observation), value(seen.next_observation)
+    steps = Steps(
+        inputs=_rows(jnp.concatenate((observation, seen.actions[0]), axis=-1)),
+        value=_rows(before),
+        reward=_rows(seen.reward) / rewards.scale,
+        terminated=_rows(seen.terminated),
+        next_value=_rows(after),
+        branches=None if branches is None else _valued(branches, shares, value, rewards.scale),
+        reward_scale=rewards.scale,
+        discount=settings.discount,
+        progress=progress,
+    )
+    target, targets_state, report = algorithm.targets(learner.targets, steps)
+    target = target.reshape(before.shape)
+    advantage, returns = targets.advantages(
+        target, before, seen.ended, settings.discount, settings.gae_lambda
+    )
+    scaled = seen.reward / rewards.scale
+    value_of = worth(scaled, after, seen.terminated, seen.ended, settings.discount)
+    counts = algorithm.counts(Trajectories(value_of, seen.ended, progress)) * seen.valid
+    batch = ppo.Batch(
+        observation=_rows(observation),
+        action=_rows(seen.actions[0]),
+        log_probability=_rows(networks.log_probability(policy, observation, seen.actions[0])),
+        advantage=_rows(advantage),
+        returns=_rows(returns),
+        weight=_rows(counts),
+    )
+    rate = settings.learning_rate * (1 - (1 - settings.final_rate) * progress)
+    parameters, optimiser, update = ppo.update(
+        player.parameters, player.optimiser, batch, key, rate, settings.ppo
+    )
+    mixture, mixture_report = algorithm.mixture(learner.mixture, steps)
+    players = (*learner.players[:who], Player(parameters, optimiser), *learner.players[who + 1 :])
+    learned = Learner(
+        players,
+        normalize.observe(learner.observations, rollout.observation),
+        rewards,
+        targets_state,
+        mixture,
+    )
+    report |= mixture_report
+    report |= {
+        "learns": jnp.asarray(who),
+        "counted": counts.mean(),
+        "target": target.mean() * rewards.scale,
+        "value": before.mean() * rewards.scale,
+        "explained_variance": targets.explained_variance(before, returns),
+        "reward_scale": rewards.scale,
+        "learning_rate": jnp.asarray(rate),
+        "std": jnp.exp(parameters.policy.log_std).mean(),
+        "policy_loss": update.policy_loss,
+        "value_loss": update.value_loss,
+        "entropy": update.entropy,
+        "policy_kl": update.kl,
+        "clip_fraction": update.clip_fraction,
+        "gradient_norm": update.gradient_norm,
+    }
+    return _strongly_typed(learned), report
+
+
+def _valued(
+    branches: Branched, shares: Array | None, value: Callable[[Array], Array], scale: Array
+) -> Branches:
+    """Branches as the targets take them in: values for observations, finite everywhere."""
+    valid = branches.valid
+    return Branches(
+        reward=jnp.where(valid, branches.reward, 0) / scale,
+        terminated=branches.terminated,
+        next_value=value(jnp.where(valid[..., None], branches.observation, 0)),
+        valid=valid,
+        shares=jnp.zeros(valid.shape) if shares is None else shares,
+    )
+
+
+def root_keys(seed: int) -> tuple[Array, Array]:
+    """One key for the beginning and one for all updates, from a seed of any size."""
+    words = np.random.SeedSequence(seed).generate_state(2)
+    first, rest = (jax.random.key(word) for word in words)
+    return first, rest
+
+
+def _strongly_typed(learner: Learner) -> Learner:
+    """The same numbers; a weak type here would have the next update compiled anew."""
+    return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), learner)
+
+
+def _rows(x: Array) -> Array:
+    """`[T, N, ...]` as `[B, ...]`."""
+    return jnp.reshape(x, (-1, *x.shape[2:]))

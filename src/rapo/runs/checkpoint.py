@@ -1,0 +1,60 @@
+"""Checkpoints: one safetensors file, whole or not at all, that can be wrong but can't run code.
+
+The header holds, as JSON, what the arrays belong to and a digest of everything, so that a file that was cut
+short, altered or made by another run is refused before a single number of it is used.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from rapo.errors import InputError
+from rapo.files import write_atomically
+
+FORMAT = 1
+"""Grows whenever older files can no longer be read."""
+
+
+def write_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
+    """Put a checkpoint in place of the one at `path`, which stays as it is if anything fails."""
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    described = json.dumps({"format": FORMAT, **facts}, sort_keys=True)
+    header = {"facts": described, "sha256": _digest(contiguous, described)}
+    write_atomically(path, save(contiguous, header))
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and facts of a checkpoint, refused unless they are those that were written."""
+    if not path.is_file():
+        raise InputError(f"checkpoint '{path}' does not exist: give a run that has saved one")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise InputError(f"checkpoint '{path}' is damaged and can't be read: {error}") from None
+    if not {"facts", "sha256"} <= header.keys():
+        raise InputError(f"file '{path}' is not a checkpoint of rapo: it lacks what one says of itself")
+    if _digest(arrays, header["facts"]) != header["sha256"]:
+        raise InputError(f"checkpoint '{path}' was altered after it was written: its digest does not match")
+    facts = json.loads(header["facts"])
+    if facts["format"] != FORMAT:
+        raise InputError(
+            f"checkpoint '{path}' has format {facts['format']}: this version of rapo reads format {FORMAT}"
+        )
+    return arrays, facts
+
+
+def _digest(arrays: Mapping[str, np.ndarray], described: str) -> str:
+    digest = hashlib.sha256(described.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

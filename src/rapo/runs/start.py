@@ -1,0 +1,77 @@
+"""Start a run, or go on with one."""
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from rapo.algorithms.spec import Algorithm
+from rapo.config import Config, make_config
+from rapo.runs.display import shown
+from rapo.runs.run import Display, Run, create, drive
+from rapo.train import Training
+from rapo.world.task import Task
+
+SAVE_EVERY = 25
+
+
+def train(
+    task: str | Task,
+    algo: str | Algorithm = "rapo",
+    *,
+    steps: int = 1_000_000,
+    seed: int = 0,
+    out: str | Path | None = None,
+    save_every: int = SAVE_EVERY,
+    quiet: bool = False,
+    threads: int = 0,
+    **options: Any,
+) -> Run:
+    """Train a policy and return the run, whose folder is `out`, or one named after what is trained.
+
+    options: any option of the algorithm, such as `epsilon=0.2` or `num_envs=64`; `rapo options` lists them.
+    save_every: updates between checkpoints; quiet: show nothing; threads: 0 means all cores.
+    """
+    config = make_config(task, algo, steps=steps, seed=seed, options=options)
+    return start(config, out, save_every=save_every, quiet=quiet, threads=threads)
+
+
+def start(
+    config: Config,
+    out: str | Path | None = None,
+    *,
+    save_every: int = SAVE_EVERY,
+    quiet: bool = False,
+    threads: int = 0,
+) -> Run:
+    """`train` for a configuration that is made already."""
+    name = f"{config.task.name}-{config.algorithm.name}-{config.seed}"
+    run = create(config, Path("runs") / name if out is None else Path(out))
+    with _display(config, quiet) as display:
+        drive(Training(config, threads), run.folder, display, save_every)
+    return run
+
+
+def resume(
+    folder: str | Path,
+    *,
+    task: Task | None = None,
+    algo: Algorithm | None = None,
+    save_every: int = SAVE_EVERY,
+    quiet: bool = False,
+    threads: int = 0,
+) -> Run:
+    """Go on with a run that was interrupted, to the numbers it would have had; return it.
+
+    task, algo: needed where they are not built in.
+    """
+    run = Run(Path(folder), task, algo)
+    training = run.training(threads)
+    with _display(training.config, quiet) as display:
+        drive(training, run.folder, display, save_every)
+    return run
+
+
+def _display(config: Config, quiet: bool) -> AbstractContextManager[Display]:
+    return nullcontext(lambda _: None) if quiet else shown(config, Console())

@@ -1,0 +1,55 @@
+"""The complete state of a training run as named arrays and counters, and back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rapo.errors import InputError
+from rapo.train import Training
+from rapo.world.simulator import Snapshot
+
+
+def gather(training: Training) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """Everything that is needed to go on."""
+    arrays = {f"learner{path}": np.asarray(leaf) for path, leaf in _leaves(training)}
+    arrays |= {f"simulator.{name}": rows for name, rows in training.simulator.snapshot().arrays().items()}
+    arrays |= {
+        "models": training.models,
+        "episodes.returned": training.episodes.returned,
+        "episodes.length": training.episodes.length,
+    }
+    counters = {
+        "updates": training.updates,
+        "branch_steps": training.branch_steps,
+        "divergences": training.simulator.divergences,
+    }
+    return arrays, counters
+
+
+def restore(training: Training, arrays: Mapping[str, np.ndarray], counters: Mapping[str, int]) -> None:
+    """Go on from there, exactly."""
+    present, _ = gather(training)
+    for name, array in present.items():
+        if name not in arrays or arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
+            raise InputError(
+                f"'{name}' of the checkpoint does not fit this run, which has {array.dtype} of shape "
+                f"{array.shape}: it was written by another version"
+            )
+    leaves = [jnp.asarray(arrays[f"learner{path}"]) for path, _ in _leaves(training)]
+    training.learner = jax.tree.unflatten(jax.tree.structure(training.learner), leaves)
+    training.models = arrays["models"]
+    rows = {name: arrays[f"simulator.{name}"] for name in training.simulator.snapshot().arrays()}
+    training.simulator.restore(Snapshot(training.config.task.name, **rows))
+    training.simulator.divergences = counters["divergences"]
+    training.episodes.returned[:] = arrays["episodes.returned"]
+    training.episodes.length[:] = arrays["episodes.length"]
+    training.updates, training.branch_steps = counters["updates"], counters["branch_steps"]
+    training.move_mixture()
+
+
+def _leaves(training: Training) -> list[tuple[str, Any]]:
+    leaves = jax.tree_util.tree_flatten_with_path(training.learner)[0]
+    return [(jax.tree_util.keystr(path), leaf) for path, leaf in leaves]

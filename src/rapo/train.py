@@ -1,0 +1,137 @@
+"""The training loop: one line for each arrow of the design. Read this file first.
+
+    Task + Dynamics -> Simulator -> Rollout -> robust Targets -> PPO update -> Reweighting -> Simulator
+
+Every algorithm is trained by this loop; what differs between them are the parts of its `Algorithm` record.
+The loop does no I/O: a run folder is written by whoever drives it.
+"""
+
+from time import perf_counter
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+
+from rapo.algorithms.spec import Report
+from rapo.config import Config
+from rapo.learn import init, learn, root_keys
+from rapo.learner.episodes import no_episodes
+from rapo.learner.rollout import Branched, Rollout, Visited, branch, collect
+from rapo.world.mujoco_cpu import MujocoSimulator
+from rapo.world.streams import stream
+from rapo.world.task import Bools
+
+ENSEMBLE = 2
+"""The purpose of the random stream that spreads the models."""
+
+
+class Training:
+    """A run in memory: make it, then call `update` until it is `finished`."""
+
+    def __init__(self, config: Config, threads: int = 0) -> None:
+        self.config = config
+        algorithm, task = config.algorithm, config.task
+        self.models, prior = algorithm.dynamics.ensemble(task.dynamics, stream(config.seed, 0, ENSEMBLE))
+        self.learner = init(config, prior)
+        self.simulator = MujocoSimulator(
+            task,
+            config.settings.num_envs,
+            seed=config.seed,
+            fresh=algorithm.dynamics.fresh(task.dynamics, self.models, prior),
+            force_bodies=algorithm.opponent.bodies(task) if algorithm.opponent else (),
+            threads=threads,
+        )
+        self.episodes = no_episodes(config.settings.num_envs)
+        self.updates = 0
+        self.branch_steps = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps have been taken."""
+        return self.updates >= self.config.updates
+
+    @property
+    def steps(self) -> int:
+        """Environment steps so far, branches not counted."""
+        return self.updates * self.config.steps_per_update
+
+    def update(self) -> dict[str, Any]:
+        """Once around the loop; returns the metrics."""
+        acting, drawing, learning = jax.random.split(self._key(), 3)
+        times = [perf_counter()]
+        shares, only = self._wanted(drawing)
+        rollout, visited = self._collect(acting, keep=only is not None)
+        times.append(perf_counter())
+        branches = None if visited is None else branch(self.simulator, visited, self.models, only)
+        times.append(perf_counter())
+        self.learner, report = self._learn(rollout, branches, shares, learning)
+        self.move_mixture()
+        times.append(perf_counter())
+        self.updates += 1
+        self.branch_steps += 0 if only is None else int(only.sum())
+        return self._metrics(rollout, report, np.diff(times))
+
+    def move_mixture(self) -> None:
+        """Let new episodes be played under the mixture as it is now."""
+        weights = np.asarray(self.learner.mixture.weights)
+        draws, dynamics = self.config.algorithm.dynamics, self.config.task.dynamics
+        self.simulator.fresh = draws.fresh(dynamics, self.models, weights)
+
+    def _wanted(self, key: Array) -> tuple[Array | None, Bools | None]:
+        """How much each model weighs in each target, and which branches to take for that, both `[B, K]`."""
+        rows, weights = self.config.steps_per_update, self.learner.mixture.weights
+        shares = self.config.algorithm.targets.shares(key, weights, rows)
+        scored = self.config.algorithm.mixture.scored(rows)
+        if shares is None and not scored:
+            return None, None
+        only = np.zeros((rows, len(weights)), bool) if shares is None else np.asarray(shares) > 0
+        only[np.linspace(0, rows - 1, scored).astype(int)] = True
+        return shares, only
+
+    def _collect(self, key: Array, keep: bool) -> tuple[Rollout, Visited | None]:
+        """Let the policy act, and its opponent push; with `keep`, remember what branches start from."""
+        opponent, task = self.config.algorithm.opponent, self.config.task
+        return collect(
+            self.simulator,
+            [player.parameters.policy for player in self.learner.players],
+            self.learner.observations,
+            key,
+            self.config.settings.horizon,
+            None if opponent is None else lambda pushes: opponent.forces(task, pushes),
+            keep,
+        )
+
+    def _learn(self, rollout: Rollout, branches: Branched | None, shares: Array | None, key: Array) -> Any:
+        """Robust targets, PPO update and reweighting, for whoever's turn it is."""
+        opponent = self.config.algorithm.opponent
+        return learn(
+            self.learner,
+            rollout,
+            branches,
+            shares,
+            key,
+            self.updates / self.config.updates,
+            algorithm=self.config.algorithm,
+            settings=self.config.settings,
+            who=int(opponent is not None and opponent.learns(self.updates)),
+        )
+
+    def _metrics(self, rollout: Rollout, report: Report, seconds: np.ndarray) -> dict[str, Any]:
+        returns, lengths = self.episodes.finish(rollout.reward, rollout.ended, rollout.valid)
+        names = ("seconds_physics", "seconds_branch", "seconds_learning")
+        return {
+            "update": self.updates,
+            "steps": self.steps,
+            "branch_steps": self.branch_steps,
+            "episodes": len(returns),
+            "return": float(returns.mean()) if len(returns) else None,
+            "episode_length": float(lengths.mean()) if len(lengths) else None,
+            "divergences": self.simulator.divergences,
+            **{name: np.asarray(value).tolist() for name, value in jax.device_get(report).items()},
+            **dict(zip(names, seconds.tolist(), strict=True)),
+        }
+
+    def _key(self) -> Array:
+        """The key of this update: the seed and the number of the update say it all."""
+        return jax.random.fold_in(root_keys(self.config.seed)[1], self.updates)

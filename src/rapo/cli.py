@@ -281,8 +281,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except TrainingError as error:
         print(f"rapo: {error}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("rapo: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        print(f"rapo: interrupted{f', {interrupt}' if str(interrupt) else ''}", file=sys.stderr)
         sys.exit(130)
 
 

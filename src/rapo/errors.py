@@ -18,6 +18,10 @@ class TrainingError(RuntimeError):
     """Training can't go on; what was saved before is intact."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with everything saved; says how to go on."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a `name` that is not among the `known` names of its `kind`, with the nearest one."""
     known = list(known)

@@ -23,7 +23,7 @@ FORMAT = 1
 
 def write_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
     """Put a checkpoint in place of the one at `path`, which stays as it is if anything fails."""
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     described = json.dumps({"format": FORMAT, **facts}, sort_keys=True)
     header = {"facts": described, "sha256": _digest(contiguous, described)}
     write_atomically(path, save(contiguous, header))

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from rapo.algorithms.spec import Algorithm
 from rapo.config import Config, make_config
-from rapo.errors import InputError, TrainingError
+from rapo.errors import InputError, Interrupted, TrainingError
 from rapo.files import write_atomically
 from rapo.runs.checkpoint import read_checkpoint, write_checkpoint
 from rapo.runs.evaluate import Actor, actor
@@ -113,7 +113,7 @@ def save(training: Training, folder: Path) -> None:
 
 
 def drive(training: Training, folder: Path, display: Display, save_every: int) -> None:
-    """Train to the end, writing metrics and checkpoints; Ctrl-C saves, then raises KeyboardInterrupt."""
+    """Train to the end, writing metrics and checkpoints; Ctrl-C saves, then raises Interrupted."""
     with _alone(folder), interrupts() as interrupted, _metrics(folder, training.updates) as write:
         if not training.updates:
             save(training, folder)
@@ -125,7 +125,7 @@ def drive(training: Training, folder: Path, display: Display, save_every: int) -
             if training.finished or interrupted() or training.updates % save_every == 0:
                 save(training, folder)
             if interrupted():
-                raise KeyboardInterrupt
+                raise Interrupted(f"saved after {training.steps:,} steps: go on with rapo resume {folder}")
 
 
 def check_finite(metrics: Mapping[str, Any], folder: Path) -> None:

@@ -42,7 +42,7 @@ class Learner(NamedTuple):
 def init(config: Config, prior: Floats) -> Learner:
     """Everything that is learned, at first."""
     settings, task, opponent = config.settings, config.task, config.algorithm.opponent
-    key = root_keys(config.seed)[0]
+    key = jax.random.key(np.random.SeedSequence(config.seed).generate_state(1)[0])
     sizes = [task.action_size] + ([] if opponent is None else [opponent.size(task)])
     players = []
     for i, size in enumerate(sizes):
@@ -70,7 +70,7 @@ def learn(
     rollout: Rollout,
     branches: Branched | None,
     shares: Array | None,
-    key: Array,
+    shuffles: Array,
     progress: Array | float,
     *,
     algorithm: Algorithm,
@@ -118,7 +118,7 @@ def learn(
     )
     rate = settings.learning_rate * (1 - (1 - settings.final_rate) * progress)
     parameters, optimiser, update = ppo.update(
-        player.parameters, player.optimiser, batch, key, rate, settings.ppo
+        player.parameters, player.optimiser, batch, shuffles, rate, settings.ppo
     )
     mixture, mixture_report = algorithm.mixture(learner.mixture, steps)
     players = (*learner.players[:who], Player(parameters, optimiser), *learner.players[who + 1 :])
@@ -161,13 +161,6 @@ def _valued(
         valid=valid,
         shares=jnp.zeros(valid.shape) if shares is None else shares,
     )
-
-
-def root_keys(seed: int) -> tuple[Array, Array]:
-    """One key for the beginning and one for all updates, from a seed of any size."""
-    words = np.random.SeedSequence(seed).generate_state(2)
-    first, rest = (jax.random.key(word) for word in words)
-    return first, rest
 
 
 def _strongly_typed(learner: Learner) -> Learner:

@@ -10,20 +10,18 @@ from time import perf_counter
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from rapo.algorithms.spec import Report
 from rapo.config import Config
-from rapo.learn import init, learn, root_keys
+from rapo.learn import Learner, init, learn
 from rapo.learner.episodes import no_episodes
 from rapo.learner.rollout import Branched, Rollout, Visited, branch, collect
 from rapo.world.mujoco_cpu import MujocoSimulator
-from rapo.world.streams import stream
+from rapo.world.streams import ACTING, DRAWING, ENSEMBLE, SHUFFLING, stream
 from rapo.world.task import Bools
-
-ENSEMBLE = 2
-"""The purpose of the random stream that spreads the models."""
 
 
 class Training:
@@ -58,14 +56,13 @@ class Training:
 
     def update(self) -> dict[str, Any]:
         """Once around the loop; returns the metrics."""
-        acting, drawing, learning = jax.random.split(self._key(), 3)
         times = [perf_counter()]
-        shares, only = self._wanted(drawing)
-        rollout, visited = self._collect(acting, keep=only is not None)
+        shares, only = self._wanted()
+        rollout, visited = self._collect(keep=only is not None)
         times.append(perf_counter())
         branches = None if visited is None else branch(self.simulator, visited, self.models, only)
         times.append(perf_counter())
-        self.learner, report = self._learn(rollout, branches, shares, learning)
+        self.learner, report = self._learn(rollout, branches, shares)
         self.move_mixture()
         times.append(perf_counter())
         self.updates += 1
@@ -78,10 +75,10 @@ class Training:
         draws, dynamics = self.config.algorithm.dynamics, self.config.task.dynamics
         self.simulator.fresh = draws.fresh(dynamics, self.models, weights)
 
-    def _wanted(self, key: Array) -> tuple[Array | None, Bools | None]:
+    def _wanted(self) -> tuple[Array | None, Bools | None]:
         """How much each model weighs in each target, and which branches to take for that, both `[B, K]`."""
         rows, weights = self.config.steps_per_update, self.learner.mixture.weights
-        shares = self.config.algorithm.targets.shares(key, weights, rows)
+        shares = self.config.algorithm.targets.shares(self._stream(DRAWING), weights, rows)
         scored = self.config.algorithm.mixture.scored(rows)
         if shares is None and not scored:
             return None, None
@@ -89,28 +86,32 @@ class Training:
         only[np.linspace(0, rows - 1, scored).astype(int)] = True
         return shares, only
 
-    def _collect(self, key: Array, keep: bool) -> tuple[Rollout, Visited | None]:
+    def _collect(self, keep: bool) -> tuple[Rollout, Visited | None]:
         """Let the policy act, and its opponent push; with `keep`, remember what branches start from."""
         opponent, task = self.config.algorithm.opponent, self.config.task
         return collect(
             self.simulator,
             [player.parameters.policy for player in self.learner.players],
             self.learner.observations,
-            key,
+            self._stream(ACTING),
             self.config.settings.horizon,
             None if opponent is None else lambda pushes: opponent.forces(task, pushes),
             keep,
         )
 
-    def _learn(self, rollout: Rollout, branches: Branched | None, shares: Array | None, key: Array) -> Any:
+    def _learn(
+        self, rollout: Rollout, branches: Branched | None, shares: Array | None
+    ) -> tuple[Learner, Report]:
         """Robust targets, PPO update and reweighting, for whoever's turn it is."""
-        opponent = self.config.algorithm.opponent
+        opponent, epochs = self.config.algorithm.opponent, self.config.settings.ppo.epochs
+        rows = np.arange(self.config.steps_per_update, dtype=np.int32)
+        shuffles = self._stream(SHUFFLING).permuted(np.tile(rows, (epochs, 1)), axis=1)
         return learn(
             self.learner,
             rollout,
             branches,
             shares,
-            key,
+            jnp.asarray(shuffles),
             self.updates / self.config.updates,
             algorithm=self.config.algorithm,
             settings=self.config.settings,
@@ -132,6 +133,6 @@ class Training:
             **dict(zip(names, seconds.tolist(), strict=True)),
         }
 
-    def _key(self) -> Array:
-        """The key of this update: the seed and the number of the update say it all."""
-        return jax.random.fold_in(root_keys(self.config.seed)[1], self.updates)
+    def _stream(self, purpose: int) -> np.random.Generator:
+        """Random numbers of this update: the seed and the number of the update say it all."""
+        return stream(self.config.seed, self.updates, purpose)

@@ -171,12 +171,12 @@ class TestTargets:
 
     def test_samples_share_a_row_among_the_models_that_were_drawn(self):
         weights = jnp.array([0.5, 0.5, 0.0])
-        shares = Mean(samples=4).shares(KEY, weights, 100)
+        shares = Mean(samples=4).shares(np.random.default_rng(0), weights, 100)
         assert shares is not None
         np.testing.assert_allclose(shares.sum(axis=1), 1)
         assert set(np.unique(shares)) <= {0, 0.25, 0.5, 0.75, 1}
         assert float(shares[:, 2].max()) == 0
-        everything = Mean().shares(KEY, weights, 5)
+        everything = Mean().shares(np.random.default_rng(0), weights, 5)
         assert everything is not None
         np.testing.assert_array_equal(everything, np.tile(weights, (5, 1)))
 

@@ -9,6 +9,11 @@ from rapo.learner import networks, ppo
 from rapo.learner.ppo import Batch, Parameters, Settings
 
 
+def shuffles(settings, rows, seed=0):
+    rng = np.random.default_rng(seed)
+    return jnp.asarray(rng.permuted(np.tile(np.arange(rows, dtype=np.int32), (settings.epochs, 1)), axis=1))
+
+
 def make(observation=3, action=2, rows=64, seed=0):
     keys = jax.random.split(jax.random.key(seed), 6)
     parameters = Parameters(
@@ -80,17 +85,17 @@ def test_a_policy_learns_the_action_that_pays():
     seen = jnp.zeros((512, 1))
 
     @jax.jit
-    def improve(parameters, state, key):
-        act_key, update_key = jax.random.split(key)
-        action, log_probability = networks.act(parameters.policy, act_key, seen)
+    def improve(parameters, state, key, orders):
+        action, log_probability = networks.act(parameters.policy, key, seen)
         reward = -((action[:, 0] - 0.7) ** 2)
         advantage = reward - networks.value(parameters.critic, seen)
         batch = Batch(seen, action, log_probability, advantage, reward, jnp.ones(512))
-        return ppo.update(parameters, state, batch, update_key, 3e-3, settings)
+        return ppo.update(parameters, state, batch, orders, 3e-3, settings)
 
     report = None
     for i in range(60):
-        parameters, state, report = improve(parameters, state, jax.random.fold_in(jax.random.key(0), i))
+        key, orders = jax.random.fold_in(jax.random.key(0), i), shuffles(settings, 512, i)
+        parameters, state, report = improve(parameters, state, key, orders)
     mean = float(networks.forward(parameters.policy.mean, seen[:1])[0, 0])
     assert mean == pytest.approx(0.7, abs=0.1)
     assert float(jnp.exp(parameters.policy.log_std[0])) < 0.6
@@ -104,7 +109,7 @@ def test_a_target_kl_stops_the_update_where_it_is_passed():
     for target in (None, 1e-9, 3e-3):
         settings = Settings(epochs=20, minibatches=4, target_kl=target)
         state = ppo.make_optimiser(settings).init(parameters)
-        results[target] = ppo.update(parameters, state, batch, jax.random.key(0), 1e-3, settings)
+        results[target] = ppo.update(parameters, state, batch, shuffles(settings, 256), 1e-3, settings)
 
     def moved(target):
         new = results[target][0].policy.mean[0]["kernel"]
@@ -114,12 +119,12 @@ def test_a_target_kl_stops_the_update_where_it_is_passed():
     assert float(results[3e-3][2].kl) <= 3e-3
 
 
-def test_the_key_decides_the_shuffle_and_nothing_else_does():
+def test_the_order_of_the_samples_matters_and_nothing_else_does():
     parameters, batch = make(rows=128)
     settings = Settings(epochs=2, minibatches=4)
     state = ppo.make_optimiser(settings).init(parameters)
-    update = jax.jit(lambda key: ppo.update(parameters, state, batch, key, 1e-3, settings)[0])
-    first, same, other = (update(jax.random.key(k)) for k in (0, 0, 1))
+    update = jax.jit(lambda orders: ppo.update(parameters, state, batch, orders, 1e-3, settings)[0])
+    first, same, other = (update(shuffles(settings, 128, k)) for k in (0, 0, 1))
     for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(same), strict=True):
         np.testing.assert_array_equal(a, b)
     assert any((a != b).any() for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(other), strict=True))
@@ -131,7 +136,7 @@ def test_a_step_is_as_long_as_the_learning_rate_says():
     state = ppo.make_optimiser(settings).init(parameters)
 
     def moved(rate):
-        new, _, _ = ppo.update(parameters, state, batch, jax.random.key(0), rate, settings)
+        new, _, _ = ppo.update(parameters, state, batch, shuffles(settings, 64), rate, settings)
         return float(jnp.abs(new.policy.log_std - parameters.policy.log_std).max())
 
     # Adam's first step is the rate itself in every direction, but for its epsilon.
@@ -142,8 +147,10 @@ def test_a_step_is_as_long_as_the_learning_rate_says():
 
 def test_the_samples_that_count_are_spread_evenly_over_the_minibatches():
     weight = jnp.zeros(64).at[jnp.arange(0, 64, 5)].set(1.0)  # 13 of them
-    order = ppo.shuffle(jax.random.key(0), weight, 4)
+    shuffled = jnp.asarray(np.random.default_rng(0).permutation(64))
+    order = ppo.spread(shuffled, weight, 4)
     assert sorted(np.asarray(order).reshape(-1).tolist()) == list(range(64))
     assert sorted(np.asarray(weight[order].sum(axis=1)).tolist()) == [3, 3, 3, 4]
+    np.testing.assert_array_equal(ppo.spread(shuffled, jnp.ones(64), 4), shuffled.reshape(16, 4).T)
     # Rows left over are rows that do not count: 64 = 6 x 10 + 4.
-    assert float(weight[ppo.shuffle(jax.random.key(1), weight, 6)].sum()) == 13
+    assert float(weight[ppo.spread(shuffled, weight, 6)].sum()) == 13

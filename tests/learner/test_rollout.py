@@ -29,7 +29,7 @@ def collected(task, simulator, **options):
         simulator,
         [policy(task)],
         nothing_seen((task.observation_size,)),
-        jax.random.key(0),
+        np.random.default_rng(0),
         T,
         **options,
     )
@@ -55,7 +55,7 @@ def test_controls_are_clipped_and_actions_are_not(task):
         MujocoSimulator(task, N, seed=0),
         [policy(task, scale=2.0)],
         nothing_seen((task.observation_size,)),
-        jax.random.key(0),
+        np.random.default_rng(0),
         T,
         keep=True,
     )
@@ -92,7 +92,7 @@ def test_a_second_player_pushes_and_its_forces_reach_the_robot_and_the_branches(
             simulator,
             [policy(task), policy(task, size=2)],
             nothing_seen((task.observation_size,)),
-            jax.random.key(0),
+            np.random.default_rng(0),
             T,
             forces,
             keep=True,
@@ -115,7 +115,7 @@ def test_the_key_decides_the_noise(task):
         MujocoSimulator(task, N, seed=3),
         [policy(task)],
         nothing_seen((task.observation_size,)),
-        jax.random.key(1),
+        np.random.default_rng(1),
         T,
     )
     assert (first.actions[0] != other.actions[0]).all()

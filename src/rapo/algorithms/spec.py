@@ -105,8 +105,8 @@ class Targets(Protocol):
         """What it learns, at first, given the sizes of observations and actions."""
         ...
 
-    def shares(self, key: Array, weights: Array, rows: int) -> Array | None:
-        """The weight `[rows, K]` of each model in each target; None where no branches are needed."""
+    def shares(self, rng: np.random.Generator, weights: Array, rows: int) -> Array | None:
+        """On the host: the weight `[rows, K]` of each model in each target; None where none are needed."""
         ...
 
     def __call__(self, state: Any, steps: Steps) -> tuple[Array, Any, Report]:

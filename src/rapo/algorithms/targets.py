@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from rapo.algorithms.spec import Report, Steps
@@ -23,7 +24,7 @@ class Taken:
         """Nothing to learn."""
         return ()
 
-    def shares(self, key: Array, weights: Array, rows: int) -> Array | None:
+    def shares(self, rng: np.random.Generator, weights: Array, rows: int) -> Array | None:
         """No branches."""
         return None
 
@@ -51,10 +52,11 @@ class Mean:
         """Nothing to learn."""
         return ()
 
-    def shares(self, key: Array, weights: Array, rows: int) -> Array | None:
+    def shares(self, rng: np.random.Generator, weights: Array, rows: int) -> Array | None:
         """The weights themselves, or the shares of a few draws."""
         if self.samples == "all":
             return jnp.broadcast_to(weights, (rows, len(weights)))
+        key = jax.random.key(rng.integers(2**32, dtype=np.uint32))
         return dual.draw(key, weights, rows, self.samples)
 
     def values(self, steps: Steps) -> tuple[Array, Array]:

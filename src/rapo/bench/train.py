@@ -98,7 +98,7 @@ class _Raw:
             self._training.simulator,
             policies,
             learner.observations,
-            jax.random.key(0),
+            np.random.default_rng(0),
             settings.horizon,
             keep=True,
         )

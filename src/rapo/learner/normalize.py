@@ -7,6 +7,8 @@ import jax.numpy as jnp
 from jax import Array
 
 _LEAST = 1e-8
+LIMIT = 10.0
+"""How many standard deviations an observation may differ from the mean."""
 
 
 class Running(NamedTuple):
@@ -41,9 +43,14 @@ def observe(running: Running, rows: Array) -> Running:
     return Running(seen, running.mean + shift * n / seen, squares)
 
 
-def normalise(running: Running, rows: Array, limit: float = 10.0) -> Array:
-    """Rows in standard units, clipped to `limit`."""
-    return jnp.clip((rows - running.mean) / jnp.sqrt(running.variance + _LEAST), -limit, limit)
+def deviation(running: Running) -> Array:
+    """What rows are divided by, `[size]`."""
+    return jnp.sqrt(running.variance + _LEAST)
+
+
+def normalise(running: Running, rows: Array) -> Array:
+    """Rows in standard units, clipped to `LIMIT`."""
+    return jnp.clip((rows - running.mean) / deviation(running), -LIMIT, LIMIT)
 
 
 class RewardScale(NamedTuple):

@@ -122,12 +122,14 @@ def loss(parameters: Parameters, batch: Batch, settings: Settings) -> tuple[Arra
     return whole, report
 
 
-def shuffle(key: Array, weight: Array, minibatches: int) -> Array:
-    """Row numbers `[minibatches, rows]` of one epoch, the samples that count spread evenly.
+def spread(shuffled: Array, weight: Array, minibatches: int) -> Array:
+    """Row numbers `[minibatches, rows]` of an epoch from `shuffled` `[B]`, those that count spread evenly.
 
     Rows that do not fill a minibatch are left out, those that do not count first.
     """
-    order = jnp.argsort(jax.random.uniform(key, weight.shape) + (weight <= 0))
+    counts = weight[shuffled] > 0
+    place = jnp.where(counts, jnp.cumsum(counts) - 1, counts.sum() + jnp.cumsum(~counts) - 1)
+    order = jnp.zeros_like(shuffled).at[place].set(shuffled, unique_indices=True)
     size = len(weight) // minibatches
     return order[: size * minibatches].reshape(size, minibatches).T
 
@@ -136,15 +138,14 @@ def update(
     parameters: Parameters,
     state: optax.OptState,
     batch: Batch,
-    key: Array,
+    shuffles: Array,
     learning_rate: Array | float,
     settings: Settings,
 ) -> tuple[Parameters, optax.OptState, Report]:
-    """All epochs over one batch."""
+    """All epochs over one batch, each in the order of its row of `shuffles` `[epochs, B]`."""
     optimiser = make_optimiser(settings)
     batch = standardise(batch)
-    keys = jax.random.split(key, settings.epochs)
-    orders = jax.vmap(lambda key: shuffle(key, batch.weight, settings.minibatches))(keys)
+    orders = jax.vmap(lambda row: spread(row, batch.weight, settings.minibatches))(shuffles)
     orders = orders.reshape(-1, orders.shape[-1])
 
     def step(carry: Any, order: Array) -> tuple[Any, tuple[Report, Array]]:

@@ -1,21 +1,24 @@
 """The bridge between host and device, and the only one: policies act in a simulator, branches come back.
 
-Every step crosses twice, observations in and actions out; everything else waits for the end of the rollout
-and crosses at once. The learner sees float32 arrays, `[T, N, ...]` for steps and `[B, K, ...]` for branches.
+Policies cross once a rollout and act on the host, where a small network is done sooner than a device can be
+asked; what they did crosses back at the end, at once. The learner sees float32 arrays, `[T, N, ...]` for
+steps and `[B, K, ...]` for branches.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from rapo.learner.networks import Policy, forward
-from rapo.learner.normalize import Running, normalise
+from rapo.learner.normalize import LIMIT, Running, deviation
 from rapo.world.simulator import Simulator, Snapshot
 from rapo.world.task import Bools, Floats
 
@@ -54,6 +57,29 @@ class Branched(NamedTuple):
     """`[B, K]`, simulated and not diverged."""
 
 
+class HostPolicy:
+    """A policy on the host: observations in, mean actions out."""
+
+    def __init__(self, policy: Policy, observations: Running) -> None:
+        self._layers = jax.device_get(policy.mean)
+        self._centre, self._deviation = jax.device_get((observations.mean, deviation(observations)))
+        self.std = np.exp(jax.device_get(policy.log_std))
+        """`[action]`."""
+
+    def __call__(self, observation: Floats) -> Singles:
+        """Mean actions `[N, action]` for observations `[N, observation]`."""
+        seen = ((observation - self._centre) / self._deviation).astype(np.float32)
+        return forward(self._layers, seen.clip(-LIMIT, LIMIT), np.tanh)  # pyright: ignore[reportReturnType, reportArgumentType]
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Keep NumPy's matrix products to one thread: more would go on spinning where the physics should run."""
+    return _threads.limit(limits=1, user_api="blas")
+
+
+_threads = ThreadpoolController()
+
+
 @dataclass(frozen=True)
 class Visited:
     """The B = T N pairs of a rollout as the simulator knows them, to branch from."""
@@ -69,7 +95,7 @@ def collect(
     simulator: Simulator,
     policies: Sequence[Policy],
     observations: Running,
-    key: Array,
+    rng: np.random.Generator,
     horizon: int,
     forces: Callable[[Singles], Floats] | None = None,
     keep: bool = False,
@@ -79,21 +105,23 @@ def collect(
     Controls are clipped to what the actuators follow. With `keep`, the pairs can be branched from.
     """
     low, high = simulator.task.action_range
+    players = [HostPolicy(policy, observations) for policy in policies]
     noise = [
-        np.asarray(jax.random.normal(player_key, (horizon, simulator.num_envs, len(policy.log_std))))
-        for player_key, policy in zip(jax.random.split(key, len(policies)), policies, strict=True)
+        player.std * rng.standard_normal((horizon, simulator.num_envs, len(player.std)), np.float32)
+        for player in players
     ]
     steps, acted, controls, pushes, snapshots = [], [], [], [], []
     seen = [simulator.observation]
-    for t in range(horizon):
-        if keep:
-            snapshots.append(simulator.snapshot())
-        actions = [np.asarray(a) for a in _act(policies, observations, seen[-1], [z[t] for z in noise])]
-        acted.append(actions)
-        controls.append(np.clip(actions[0], low, high))
-        pushes.append(None if forces is None else forces(actions[1]))
-        steps.append(simulator.step(controls[-1], pushes[-1]))
-        seen.append(steps[-1].observation)
+    with one_thread():
+        for t in range(horizon):
+            if keep:
+                snapshots.append(simulator.snapshot())
+            actions = [player(seen[-1]) + z[t] for player, z in zip(players, noise, strict=True)]
+            acted.append(actions)
+            controls.append(np.clip(actions[0], low, high))
+            pushes.append(None if forces is None else forces(actions[1]))
+            steps.append(simulator.step(controls[-1], pushes[-1]))
+            seen.append(steps[-1].observation)
     terminated = np.stack([step.terminated for step in steps])
     rollout = Rollout(
         observation=_on_device(seen[:-1]),
@@ -119,17 +147,6 @@ def branch(simulator: Simulator, visited: Visited, models: Floats, only: Bools |
         jnp.asarray(branches.terminated),
         jnp.asarray(branches.valid),
     )
-
-
-@jax.jit
-def _act(
-    policies: Sequence[Policy], observations: Running, observation: Array, noise: Sequence[Array]
-) -> list[Array]:
-    seen = normalise(observations, observation)
-    return [
-        forward(policy.mean, seen) + jnp.exp(policy.log_std) * z
-        for policy, z in zip(policies, noise, strict=True)
-    ]
 
 
 def _on_device(rows: Sequence[NDArray]) -> Array:

@@ -3,14 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax
 import numpy as np
-from jax import Array
 from numpy.typing import NDArray
 
 from rapo.learn import Learner
-from rapo.learner.networks import Layers, forward
-from rapo.learner.normalize import Running, normalise
+from rapo.learner.rollout import HostPolicy, one_thread
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.task import Bools, Floats, Task
 
@@ -19,19 +16,19 @@ from rapo.world.task import Bools, Floats, Task
 class Actor:
     """A trained policy for use: observations in, controls out, without noise."""
 
-    mean: Layers
-    observations: Running
+    policy: HostPolicy
     low: Floats
     high: Floats
 
-    def __call__(self, observation: Floats) -> Floats:
+    def __call__(self, observation: Floats) -> NDArray[np.floating]:
         """Controls `[N, action]` for observations `[N, observation]`."""
-        return np.clip(np.asarray(_mean(self.mean, self.observations, observation)), self.low, self.high)
+        return np.clip(self.policy(observation), self.low, self.high)
 
 
 def actor(task: Task, learner: Learner) -> Actor:
     """The policy of a learner."""
-    return Actor(learner.players[0].parameters.policy.mean, learner.observations, *task.action_range)
+    policy = HostPolicy(learner.players[0].parameters.policy, learner.observations)
+    return Actor(policy, *task.action_range)
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Evaluated:
 
 def evaluate(
     task: Task,
-    policy: Callable[[Floats], Floats],
+    policy: Callable[[Floats], NDArray[np.floating]],
     dynamics: Floats,
     *,
     seed: int,
@@ -62,17 +59,13 @@ def evaluate(
     simulator = MujocoSimulator(task, n, seed=seed, dynamics=dynamics, threads=threads)
     returned, length = np.zeros(n), np.zeros(n, np.int64)
     running, terminated, diverged = np.ones(n, bool), np.zeros(n, bool), np.zeros(n, bool)
-    while running.any():
-        step = simulator.step(policy(simulator.observation))
-        returned += np.where(running, step.reward, 0)
-        length += running
-        terminated |= running & step.terminated
-        diverged |= running & step.diverged
-        running &= ~step.done
-        advance()
+    with one_thread():
+        while running.any():
+            step = simulator.step(policy(simulator.observation))
+            returned += np.where(running, step.reward, 0)
+            length += running
+            terminated |= running & step.terminated
+            diverged |= running & step.diverged
+            running &= ~step.done
+            advance()
     return Evaluated(returned, length, terminated, diverged)
-
-
-@jax.jit
-def _mean(mean: Layers, observations: Running, observation: Array) -> Array:
-    return forward(mean, normalise(observations, observation))

@@ -9,7 +9,7 @@ import numpy as np
 
 from rapo.errors import InputError
 
-STATES, DYNAMICS = 0, 1
+STATES, DYNAMICS, ENSEMBLE, ACTING, DRAWING, SHUFFLING = range(6)
 """What a stream is for: initial states do not depend on whether dynamics are drawn too."""
 
 

@@ -6,8 +6,11 @@ import sys
 
 import pytest
 
+from rapo.algorithms import ALGORITHMS
 from rapo.cli import main
 from rapo.world.tasks import TASKS
+
+SMALL = ("num_envs=8", "horizon=16", "minibatches=4", "epochs=2")
 
 
 def run(*arguments):
@@ -21,18 +24,55 @@ def test_tasks_lists_every_task_with_its_parameters_and_ranges(capsys):
         assert word in printed
 
 
-def test_demo_prints_its_table_and_draws(capsys, tmp_path):
-    figure = tmp_path / "demo.png"
-    main(["demo", "--steps", "120", "--envs", "9", "--figure", str(figure)])
+def test_options_lists_the_algorithms_and_the_options_of_each(capsys):
+    main(["options"])
     printed = capsys.readouterr().out
-    for word in ("mass", "inertia", "friction", "torque", "1,080 steps", "0 diverged"):
+    assert all(name in printed for name in ALGORITHMS)
+    main(["options", "rapo"])
+    printed = capsys.readouterr().out
+    for word in ("epsilon", "kappa", "models", "KL budget of a step", "learning_rate", "advnet_steps"):
+        assert word in printed
+
+
+def test_the_demo_trains_both_measures_both_and_goes_on_where_it_was(capsys, tmp_path):
+    figure, table = tmp_path / "demo.png", tmp_path / "demo.json"
+    arguments = ["demo", "--steps", "4096", "--out", str(tmp_path / "runs")]
+    main([*arguments, "--figure", str(figure), "--json", str(table)])
+    printed = capsys.readouterr().out
+    for word in ("rapo on hopper", "ppo on hopper", "nominal", "perturbed", "worst"):
         assert word in printed
     assert figure.read_bytes().startswith(b"\x89PNG")
+    curves = json.loads(table.read_text())
+    assert [(c["algo"], c["parameter"]) for c in curves] == [
+        (algo, name) for algo in ("rapo", "ppo") for name in ("mass", "inertia", "friction", "torque")
+    ]
+    main([*arguments, "--json", str(table)])
+    assert json.loads(table.read_text()) == curves
+    assert "on hopper" not in capsys.readouterr().out
 
 
-def test_a_demo_too_short_for_a_fall_says_so(capsys):
-    main(["demo", "--steps", "2", "--envs", "3"])
-    assert "-" in capsys.readouterr().out
+def test_runs_are_evaluated_under_nominal_dynamics(capsys, tmp_path):
+    folder, table = tmp_path / "run", tmp_path / "table.csv"
+    main(["train", "hopper", "--algo", "ppo", "--steps", "256", "--set", *SMALL, "--out", str(folder)])
+    main(["eval", "nominal", str(folder), "--episodes", "3", "--csv", str(table)])
+    header, row = table.read_text().splitlines()
+    assert header == "task,algo,seed,steps,options,episodes,return_mean,return_std,length_mean"
+    assert row.startswith("hopper,ppo,0,256,num_envs=8 horizon=16 epochs=2 minibatches=4,3,")
+    assert "hopper" in capsys.readouterr().out
+
+
+def test_bench_train_writes_rows_that_add_up(tmp_path):
+    file = tmp_path / "rows.json"
+    main(["bench", "train", "--tasks", "halfcheetah", "--seconds", "0.1", "--json", str(file)])
+    rows = json.loads(file.read_text())
+    assert [(r["task"], r["algo"]) for r in rows] == [("halfcheetah", "rapo"), ("halfcheetah", "ppo")]
+    for row in rows:
+        assert row["ratio"] == pytest.approx(row["seconds"] / row["raw_seconds"])
+        assert row["ratio"] > 0.5
+    assert 0 < rows[0]["share_dual"] < 1
+    assert 0 < rows[0]["share_advnet"] < 1
+    assert rows[0]["solver_rows_per_second"] > 0
+    assert rows[1]["share_dual"] == rows[1]["share_advnet"] == 0
 
 
 def test_bench_world_writes_rows_that_add_up(tmp_path):
@@ -68,7 +108,22 @@ def test_bench_world_writes_rows_that_add_up(tmp_path):
         (("bench", "world", "--json", "/dev/null"), "file '/dev/null' can't be written"),
         (("demo", "--seed", "-1"), "seed -1 was given"),
         (("demo", "--steps", "3", "--figure", "x.xyz"), "figure 'x.xyz' was asked for"),
-        (("demo", "--envs", "2"), "2 Hoppers and 1000 steps were asked for"),
+        (("demo", "--steps", "0"), "0 steps were asked for"),
+        (("bench", "train", "--algos", "pppo"), "unknown algorithm 'pppo': did you mean 'ppo'?"),
+        (("train", "hopper", "--algo", "rap"), "unknown algorithm 'rap': did you mean 'rapo'?"),
+        (("train", "hoper"), "unknown task 'hoper': did you mean 'hopper'?"),
+        (("train", "hopper", "--set", "epsilon=-1"), "a KL budget is -1: allowed are finite numbers from 0"),
+        (("train", "hopper", "--set", "models=0"), "an ensemble of 0 models was asked for"),
+        (("train", "hopper", "--set", "samples=0"), "0 samples of the ensemble were asked for"),
+        (("train", "hopper", "--set", "epsilon"), "option 'epsilon' has no value"),
+        (
+            ("train", "hopper", "--algo", "ppo", "--set", "epsilon=1"),
+            "unknown option of algorithm 'ppo' 'epsilon'",
+        ),
+        (("train", "hopper", "--save-every", "0"), "0 updates between checkpoints were asked for"),
+        (("resume", "no/such/run"), "folder 'no/such/run' is not a run"),
+        (("eval", "nominal", "no/such/run"), "folder 'no/such/run' is not a run"),
+        (("options", "pp"), "unknown algorithm 'pp': did you mean 'ppo'?"),
         (("demo", "--steps", "3", "--figure", "no/such/x.png"), "file 'no/such/x.png' can't be written"),
     ],
 )
@@ -81,7 +136,8 @@ def test_bad_input_gets_one_sentence_and_a_status(arguments, says):
 
 
 def test_help_teaches():
-    for arguments in (("--help",), ("bench", "--help"), ("demo", "--help")):
+    commands = ("bench", "demo", "train", "resume", "options", "eval")
+    for arguments in (("--help",), *((command, "--help") for command in commands)):
         done = run(*arguments)
         assert done.returncode == 0
         assert len(done.stdout) > 200

@@ -3,7 +3,9 @@
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from csv import DictWriter
+from dataclasses import asdict, dataclass, fields
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,7 +23,10 @@ from rapo.config import make_config
 from rapo.errors import InputError, TrainingError
 from rapo.files import check_writable, write_atomically
 from rapo.options import options
+from rapo.runs.nominal import Nominal, nominal
+from rapo.runs.run import Run
 from rapo.runs.start import SAVE_EVERY, resume, start
+from rapo.world.streams import check_seed
 from rapo.world.tasks import TASKS, make_task
 
 console = Console()
@@ -127,6 +132,62 @@ class Resume:
         """Train what is left."""
         run = resume(self.run_folder, save_every=self.save_every)
         console.print(f"Run: {run.folder}", soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class Eval:
+    """Evaluate trained policies with their mean actions.
+
+    `nominal`: whole episodes under the nominal dynamics, the same initial states for every run.
+    """
+
+    what: tyro.conf.Positional[Literal["nominal"]]
+    """Under which dynamics."""
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run folders."""
+    episodes: int = 20
+    """Episodes of each."""
+    seed: int = 1000
+    """Where the initial states come from."""
+    csv: Path | None = None
+    """Also write the table to this file."""
+
+    def run(self) -> None:
+        """Evaluate run by run with a progress bar, then print the table."""
+        if self.episodes < 1:
+            raise InputError(f"{self.episodes} episodes were asked for: it must be at least 1")
+        check_seed(self.seed)
+        if self.csv is not None:
+            check_writable(self.csv)
+        runs = [Run(folder) for folder in self.runs]
+        for run in runs:
+            run.config()
+        rows: list[Nominal] = []
+        with _progress() as progress:
+            bar = progress.add_task("evaluating", total=len(runs))
+            for run in runs:
+                rows.append(nominal(run, self.episodes, self.seed))
+                progress.advance(bar)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for column in ("task", "algo", "seed", "steps", "return", "deviation", "length", "other options"):
+            table.add_column(column)
+        for row in rows:
+            numbers = (row.return_mean, row.return_std, row.length_mean)
+            table.add_row(
+                row.task,
+                row.algo,
+                str(row.seed),
+                f"{row.steps:,}",
+                *(f"{x:,.0f}" for x in numbers),
+                row.options,
+            )
+        console.print(table)
+        if self.csv is not None:
+            text = StringIO()
+            writer = DictWriter(text, [field.name for field in fields(Nominal)], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(asdict(row) for row in rows)
+            write_atomically(self.csv, text.getvalue().encode())
 
 
 @dataclass(frozen=True)
@@ -260,6 +321,7 @@ Command = (
     | Annotated[Options, tyro.conf.subcommand("options")]
     | Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Resume, tyro.conf.subcommand("resume")]
+    | Annotated[Eval, tyro.conf.subcommand("eval")]
     | Annotated[Demo, tyro.conf.subcommand("demo")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rapo.errors import InputError
 from rapo.runs.evaluate import evaluate
 from rapo.runs.run import CHECKPOINT, Run
 from rapo.runs.start import resume, train
@@ -39,6 +40,12 @@ class Curve:
 def train_or_go_on(algo: str, steps: int, seed: int, folder: Path, quiet: bool = False) -> Run:
     """The demonstration's run of an algorithm; what was trained already is not trained again."""
     if (folder / CHECKPOINT).exists():
+        made = Run(folder).config()
+        if (made.steps, made.seed) != (steps, seed):
+            raise InputError(
+                f"'{folder}' holds a demo of {made.steps} steps with seed {made.seed}: "
+                "give another folder with --out, or remove it"
+            )
         return resume(folder, quiet=quiet)
     return train("hopper", algo, steps=steps, seed=seed, out=folder, quiet=quiet, **OPTIONS[algo])
 

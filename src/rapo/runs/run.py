@@ -84,7 +84,7 @@ class Run:
 
     def policy(self) -> Actor:
         """The policy as it was when the run last saved: call it with observations `[N, observation]`."""
-        training = self.training()
+        training = self.training(threads=1)
         return actor(training.config.task, training.learner)
 
 

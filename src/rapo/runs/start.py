@@ -8,6 +8,7 @@ from rich.console import Console
 
 from rapo.algorithms.spec import Algorithm
 from rapo.config import Config, make_config
+from rapo.errors import InputError
 from rapo.runs.display import shown
 from rapo.runs.run import Display, Run, create, drive
 from rapo.train import Training
@@ -46,6 +47,7 @@ def start(
     threads: int = 0,
 ) -> Run:
     """`train` for a configuration that is made already."""
+    check_interval(save_every)
     name = f"{config.task.name}-{config.algorithm.name}-{config.seed}"
     run = create(config, Path("runs") / name if out is None else Path(out))
     with _display(config, quiet) as display:
@@ -66,11 +68,18 @@ def resume(
 
     task, algo: needed where they are not built in.
     """
+    check_interval(save_every)
     run = Run(Path(folder), task, algo)
     training = run.training(threads)
     with _display(training.config, quiet) as display:
         drive(training, run.folder, display, save_every)
     return run
+
+
+def check_interval(updates: int) -> None:
+    """Refuse an interval between checkpoints that is none."""
+    if updates < 1:
+        raise InputError(f"{updates} updates between checkpoints were asked for: it must be at least 1")
 
 
 def _display(config: Config, quiet: bool) -> AbstractContextManager[Display]:

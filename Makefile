@@ -19,9 +19,10 @@ lint: $(READY)
 
 bench: $(READY)
 	$(VENV)/bin/rapo bench world --json results/bench-world.json
+	$(VENV)/bin/rapo bench train --json results/bench-train.json
 
 figures: $(READY)
-	$(VENV)/bin/rapo demo --figure docs/demo.png
+	$(VENV)/bin/rapo demo --figure docs/demo.png --json results/demo.json
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rapo needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": try make PYTHON=python3.11")'

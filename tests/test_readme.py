@@ -2,22 +2,35 @@
 
 import json
 import re
+from csv import DictReader
 from pathlib import Path
 
 import pytest
+
+from rapo import demo
+from rapo.algorithms import ALGORITHMS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def test_every_figure_of_the_speed_table_is_in_the_results_file():
-    rows = json.loads((ROOT / "results" / "bench-world.json").read_text())
-    printed = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in README.splitlines()
-        if re.match(r"\| (hopper|walker2d|halfcheetah|ant) \|", line)
-    ]
-    expected = [
+def table(*header):
+    """The rows of the README's table with this header."""
+    lines = iter(README.splitlines())
+    wanted = f"| {' | '.join(header)} |"
+    assert wanted in README
+    while next(lines) != wanted:
+        pass
+    next(lines)
+    rows = []
+    while (line := next(lines)).startswith("|"):
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+def test_every_figure_of_the_worlds_speed_is_in_the_results_file():
+    printed = table("task", "what", "simulations", "rapo", "raw mjbatch", "ratio", "Gymnasium", "EnvPool")
+    assert printed == [
         [
             row["task"],
             row["what"],
@@ -27,17 +40,59 @@ def test_every_figure_of_the_speed_table_is_in_the_results_file():
             f"{row['ratio']:.2f}",
             *("" if row[k] is None else f"{row[k]:,.0f}" for k in ("gymnasium_rate", "envpool_rate")),
         ]
-        for row in rows
+        for row in json.loads((ROOT / "results" / "bench-world.json").read_text())
     ]
-    assert printed == expected
+
+
+def test_every_figure_of_an_updates_speed_is_in_the_results_file():
+    printed = table("task", "algorithm", "update", "raw physics", "ratio", "dual solve", "AdvNet")
+    assert printed == [
+        [
+            row["task"],
+            row["algo"],
+            f"{row['seconds']:.3f}",
+            f"{row['raw_seconds']:.3f}",
+            f"{row['ratio']:.2f}",
+            *(f"{row[k]:.1%}" if row[k] else "" for k in ("share_dual", "share_advnet")),
+        ]
+        for row in json.loads((ROOT / "results" / "bench-train.json").read_text())
+    ]
+
+
+def test_every_figure_of_the_demo_is_in_the_results_file():
+    curves = [demo.Curve(**curve) for curve in json.loads((ROOT / "results" / "demo.json").read_text())]
+    assert table("", "nominal", "perturbed", "worst") == [
+        [f"`{algo}`", *(f"{x:,.0f}" for x in demo.summary(curves, algo))] for algo in demo.ALGORITHMS
+    ]
+
+
+def test_every_figure_of_the_base_learner_is_in_the_results_file():
+    with (ROOT / "results" / "base-learner.csv").open() as file:
+        rows = list(DictReader(file))
+    groups: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        groups.setdefault((row["task"], row["options"]), []).append(float(row["return_mean"]))
+    expected = [
+        [task, options or "the defaults", *(f"{x:,.0f}" for x in returns), f"{sum(returns) / 5:,.0f}"]
+        for (task, options), returns in groups.items()
+    ]
+    printed = table("task", "settings", "seed 0", "1", "2", "3", "4", "mean")
+    assert [[task, options.strip("`"), *rest] for task, options, *rest in printed] == expected
 
 
 @pytest.mark.filterwarnings("error")
-def test_the_examples_run_as_printed(capsys):
+def test_the_examples_run_as_printed(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for code in re.findall(r"```python\n(.*?)```", README, re.S):
-        exec(compile(code, "README.md", "exec"), names)
+        file = tmp_path / f"example_{len(list(tmp_path.iterdir()))}.py"
+        file.write_text(code)
+        exec(compile(code, str(file), "exec"), names)
     assert "(64, 16, 11)" in capsys.readouterr().out
+
+
+def test_the_algorithms_are_all_named():
+    assert table("name", "what it is") == [[f"`{a.name}`", a.summary] for a in ALGORITHMS.values()]
 
 
 def test_the_pictures_are_there():

@@ -172,7 +172,7 @@ def _docstrings(record: type) -> dict[str, str]:
             continue
         try:
             body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
-        except OSError:
+        except (OSError, TypeError):
             continue
         assert isinstance(body, ast.ClassDef)
         for field, text in zip(body.body, body.body[1:], strict=False):

@@ -2,7 +2,7 @@
 
 The raw twin of an update steps the same number of simulations from states the policy visits, with its actions
 and under the same dynamics: N at a time for the rollout, a chunk at a time for the branches. Only stepping is
-timed there, not the copying.
+timed there, not the copying. Both begin after some learning: at first a policy falls, and resets, too often.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from mjbatch import Batch
-from scipy.stats import trim_mean
 
 from rapo.algorithms.temperature import AdvNet
+from rapo.bench import typical
 from rapo.config import make_config
 from rapo.learner import advnet, dual
 from rapo.learner.rollout import Visited, collect
@@ -49,9 +49,10 @@ class Row:
 
 
 def measure(task: str, algo: str, seconds: float) -> Row:
-    """One algorithm on one task, for about so many seconds."""
+    """One algorithm on one task, for about so many seconds, after learning for half as many."""
     training = Training(make_config(task, algo, steps=10**9))
-    for _ in range(WARM_UP):
+    start = perf_counter()
+    while training.updates < WARM_UP or perf_counter() - start < seconds / 2:
         training.update()
     branches = training.branch_steps > 0
     raw = _Raw(training, branches)
@@ -64,7 +65,7 @@ def measure(task: str, algo: str, seconds: float) -> Row:
         else:
             our_seconds, raw_seconds = _seconds(training.update), raw.seconds()
         times.append((our_seconds, raw_seconds))
-    our_seconds, raw_seconds = (float(x) for x in trim_mean(times, 0.25))
+    our_seconds, raw_seconds = typical(times)
     rows, k = training.config.steps_per_update, len(training.models)
     dual_seconds, advnet_seconds = _parts(training, rows, k) if branches else (0.0, 0.0)
     return Row(
@@ -153,7 +154,8 @@ def _parts(training: Training, rows: int, k: int) -> tuple[float, float]:
 
 def _typical(call: Callable[[], Any], turns: int = 20) -> float:
     call()
-    return float(trim_mean([_seconds(call) for _ in range(turns)], 0.25))
+    (seconds,) = typical([(_seconds(call),) for _ in range(turns)])
+    return seconds
 
 
 def _seconds(call: Callable[[], Any]) -> float:

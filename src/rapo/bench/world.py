@@ -12,8 +12,8 @@ from time import perf_counter
 import gymnasium
 import numpy as np
 from mjbatch import Batch
-from scipy.stats import trim_mean
 
+from rapo.bench import typical
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Snapshot
 from rapo.world.task import Floats
@@ -136,8 +136,8 @@ def _take_turns(
         else:
             our_seconds, raw_seconds = _seconds(ours), _seconds(raw)
         times.append((raw_seconds, our_seconds))
-    raw_seconds, our_seconds = trim_mean(times, 0.25)
-    return float(raw_seconds), float(our_seconds)
+    raw_seconds, our_seconds = typical(times)
+    return raw_seconds, our_seconds
 
 
 def _seconds(call: Callable[[], object]) -> float:

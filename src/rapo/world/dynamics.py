@@ -13,7 +13,6 @@ from typing import Literal
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import qmc
 
 from rapo.errors import InputError, unknown
 
@@ -148,6 +147,8 @@ class Dynamics:
         method: Literal["sobol", "latin"] = "sobol",
     ) -> Floats:
         """`[n, P]`, spread evenly over the box: scrambled Sobol points or a Latin hypercube."""
+        from scipy.stats import qmc  # imported here: it is slow to import and seldom needed
+
         _check_count(n)
         if method == "sobol":
             points = qmc.Sobol(len(self), rng=rng).random_base2((n - 1).bit_length())[:n]

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 
 from rapo.algorithms.draws import Nominal
@@ -68,6 +69,11 @@ def test_a_described_configuration_makes_the_same_one_again(algo):
         ({"minibatches": 4096}, "4096 minibatches were asked of 2048 steps"),
         ({"epochs": 0}, "option epochs is 0"),
         ({"learning_rate": -1}, "learning_rate -1"),
+        ({"learning_rate": float("inf")}, "learning_rate inf"),
+        ({"value_cost": float("nan")}, "option value_cost is nan: it must be finite"),
+        ({"advnet_hidden": 0}, r"advnet_hidden \[0\]"),
+        ({"penalty": float("nan")}, "penalty nan"),
+        ({"num_envs": float("inf")}, "option num_envs is inf: allowed is a whole number"),
     ],
 )
 def test_impossible_options_are_refused_in_a_sentence(given, says):
@@ -82,6 +88,14 @@ def test_impossible_runs_are_refused():
         make_config("hopper", seed=-1)
     with pytest.raises(InputError, match="unknown task 'hoper': did you mean 'hopper'"):
         make_config("hoper")
+    with pytest.raises(InputError, match="steps '5' and seed 0 were given: both must be whole numbers"):
+        make_config("hopper", steps="5")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="task None and algorithm"):
+        make_config(None)  # pyright: ignore[reportArgumentType]
+    numpys = make_config(
+        "hopper", "ppo", steps=np.int64(5), seed=np.int32(7), options={"num_envs": np.int64(8)}
+    )
+    assert json.loads(json.dumps(numpys.describe()))["options"]["num_envs"] == 8
 
 
 def test_a_part_of_ones_own_brings_its_own_options():

@@ -12,6 +12,7 @@ from rapo.algorithms.draws import Ensemble, Nominal
 from rapo.algorithms.mixture import Fixed
 from rapo.algorithms.ppo import PPO
 from rapo.algorithms.rapo import RAPO
+from rapo.algorithms.rarl import Pusher
 from rapo.algorithms.targets import Robust
 from rapo.algorithms.temperature import AdvNet, Exact
 from rapo.config import make_config
@@ -41,6 +42,7 @@ def trained(config, threads=0):
     metrics = []
     while not training.finished:
         metrics.append(training.update())
+    assert all(np.isfinite(leaf).all() for leaf in parameters(training))
     return training, metrics
 
 
@@ -57,7 +59,7 @@ def same(first, second):
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_an_algorithm_trained_twice_with_one_seed_gives_one_result_whatever_the_threads(algo):
+def test_an_algorithm_trained_twice_with_one_seed_gives_one_result_whatever_the_physics_threads(algo):
     (first, metrics), (second, again) = (trained(small(algo, updates=3), threads) for threads in (1, 2))
     assert timeless(metrics) == timeless(again)
     assert same(first, second)
@@ -129,6 +131,42 @@ def test_branches_are_taken_for_the_models_drawn_and_for_scoring_only():
     assert metrics[0]["branch_steps"] == 8 * 16
     _, metrics = trained(small("rapo", updates=1, samples=1, scored_rows=10))
     assert metrics[0]["branch_steps"] == 8 * 16 + 10 * 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"samples": 2},
+        {"samples": 2, "target": "dual"},
+        {"samples": 2, "target": "soft", "correction": 0.1},
+        {"kappa": 5.0},
+        {"models": 1, "target": "dual"},
+    ],
+)
+def test_models_without_weight_and_rows_without_spread_leave_every_number_finite(options):
+    _, metrics = trained(small("rapo", updates=3, **options))
+    assert all(np.isfinite(row["advnet_loss"]) for row in metrics)
+
+
+def test_a_diverged_branch_is_counted_and_leaves_every_number_finite():
+    training = Training(small("rapo", updates=2, epsilon=0.1))
+    # Motors of a trillion times the torque make the physics of one model fail.
+    training.models[1, 3] = 1e12
+    metrics = training.update()
+    assert metrics["branch_divergences"] > 0
+    assert all(np.isfinite(leaf).all() for leaf in parameters(training))
+
+
+def test_an_opponent_of_branch_targets_learns_from_what_it_did():
+    training = Training(small(replace(RAPO, name="pushed", opponent=Pusher()), updates=2))
+    first = training.update()
+    kept = training.learner.targets, training.learner.mixture
+    second = training.update()
+    assert (first["learns"], second["learns"]) == (0, 1)
+    assert first["target"] > 0 > second["target"]
+    assert jax.tree.all(
+        jax.tree.map(np.array_equal, kept, (training.learner.targets, training.learner.mixture))
+    )
 
 
 def test_epopt_learns_from_a_part_of_the_steps_after_its_warm_up():

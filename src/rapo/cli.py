@@ -154,6 +154,8 @@ class Eval:
 
     def run(self) -> None:
         """Evaluate run by run with a progress bar, then print the table."""
+        if not self.runs:
+            raise InputError("no runs were given: give the folders of one or more")
         if self.episodes < 1:
             raise InputError(f"{self.episodes} episodes were asked for: it must be at least 1")
         check_seed(self.seed)
@@ -303,6 +305,8 @@ class Bench:
 
     def _train(self) -> list[train_bench.Row]:
         pairs = [(task, algo) for task in self.tasks or ("hopper", "walker2d") for algo in self.algos]
+        if not pairs:
+            raise InputError("no tasks or no algorithms were given: give at least one of each")
         for task, algo in pairs:
             make_config(task, algo)
         rows: list[train_bench.Row] = []

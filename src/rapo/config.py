@@ -5,14 +5,16 @@ The defaults of a task's settings were chosen by runs; `results/` holds the tabl
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from math import inf
+from operator import index
+from typing import Any, SupportsIndex
 
 from rapo.algorithms import find_algorithm
 from rapo.algorithms.spec import Algorithm
 from rapo.errors import InputError
 from rapo.learner.networks import HIDDEN
 from rapo.learner.ppo import Settings as PpoSettings
-from rapo.options import values, with_options
+from rapo.options import parts, values, with_options
 from rapo.world.streams import check_seed
 from rapo.world.task import Task
 from rapo.world.tasks import make_task
@@ -52,10 +54,14 @@ class Settings:
         ):
             if not 0 <= value <= high:
                 raise InputError(f"option {name} is {value:g}: allowed is 0 to {'below ' * (high < 1)}1")
-        if not self.learning_rate > 0 or not self.first_std > 0 or min(self.hidden, default=1) < 1:
+        if (
+            not 0 < self.learning_rate < inf
+            or not 0 < self.first_std < inf
+            or min(self.hidden, default=1) < 1
+        ):
             raise InputError(
                 f"learning_rate {self.learning_rate:g}, first_std {self.first_std:g} and hidden "
-                f"{list(self.hidden)} were given: all must be above 0"
+                f"{list(self.hidden)} were given: all must be above 0 and finite"
             )
         if self.ppo.minibatches > self.num_envs * self.horizon:
             raise InputError(
@@ -102,6 +108,16 @@ class Config:
             "steps": self.steps,
             "seed": self.seed,
             "options": {**values(self.settings), **values(self.algorithm)},
+            "parts": parts(self.algorithm),
+            "dynamics": {
+                p.name: {
+                    "fields": list(p.fields),
+                    "apply": p.apply,
+                    "nominal": p.nominal,
+                    "train": list(p.train),
+                }
+                for p in self.task.dynamics
+            },
         }
 
 
@@ -109,18 +125,29 @@ def make_config(
     task: str | Task,
     algo: str | Algorithm = "rapo",
     *,
-    steps: int = 1_000_000,
-    seed: int = 0,
+    steps: SupportsIndex = 1_000_000,
+    seed: SupportsIndex = 0,
     options: Mapping[str, Any] | None = None,
 ) -> Config:
     """A configuration with the defaults of its task and algorithm where nothing else is said."""
     task = make_task(task) if isinstance(task, str) else task
     algorithm = find_algorithm(algo) if isinstance(algo, str) else algo
+    if not isinstance(task, Task) or not isinstance(algorithm, Algorithm):
+        raise InputError(
+            f"task {task!r} and algorithm {algorithm!r} were given: allowed are names, "
+            "or a Task and an Algorithm"
+        )
+    try:
+        whole_steps, whole_seed = index(steps), index(seed)
+    except TypeError:
+        raise InputError(
+            f"steps {steps!r} and seed {seed!r} were given: both must be whole numbers"
+        ) from None
     settings = DEFAULTS.get(task.name, Settings())
     changes = dict(options or {})
     both = _Both(settings, algorithm)
     both = with_options(both, f"algorithm '{algorithm.name}'", changes)
-    return Config(task, both.algorithm, both.settings, steps, seed)
+    return Config(task, both.algorithm, both.settings, whole_steps, whole_seed)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from rapo.errors import InputError
 from rapo.runs.evaluate import evaluate
-from rapo.runs.run import CHECKPOINT, Run
+from rapo.runs.run import CONFIG, Run
 from rapo.runs.start import resume, train
 from rapo.world.tasks import make_task
 
@@ -39,7 +39,7 @@ class Curve:
 
 def train_or_go_on(algo: str, steps: int, seed: int, folder: Path, quiet: bool = False) -> Run:
     """The demonstration's run of an algorithm; what was trained already is not trained again."""
-    if (folder / CHECKPOINT).exists():
+    if (folder / CONFIG).exists():
         made = Run(folder).config()
         if (made.steps, made.seed) != (steps, seed):
             raise InputError(

@@ -13,6 +13,7 @@ import optax
 from jax import Array
 
 from rapo.algorithms.spec import Algorithm, Branches, Mixture, Report, Steps, Trajectories
+from rapo.algorithms.targets import Taken
 from rapo.config import Config, Settings
 from rapo.learner import networks, normalize, ppo, targets
 from rapo.learner.adversary import opposed
@@ -100,8 +101,13 @@ def learn(
         discount=settings.discount,
         progress=progress,
     )
-    target, targets_state, report = algorithm.targets(learner.targets, steps)
-    target = target.reshape(before.shape)
+    if who == 0:
+        target, targets_state, report = algorithm.targets(learner.targets, steps)
+        mixture, mixture_report = algorithm.mixture(learner.mixture, steps)
+    else:  # an opponent learns from what happened, and leaves the policy's targets and mixture alone
+        target, _, report = Taken()((), steps)
+        targets_state, mixture, mixture_report = learner.targets, learner.mixture, {}
+    target = jnp.where(seen.valid, target.reshape(before.shape), before)
     advantage, returns = targets.advantages(
         target, before, seen.ended, settings.discount, settings.gae_lambda
     )
@@ -120,7 +126,6 @@ def learn(
     parameters, optimiser, update = ppo.update(
         player.parameters, player.optimiser, batch, shuffles, rate, settings.ppo
     )
-    mixture, mixture_report = algorithm.mixture(learner.mixture, steps)
     players = (*learner.players[:who], Player(parameters, optimiser), *learner.players[who + 1 :])
     learned = Learner(
         players,

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
+from numbers import Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -50,6 +51,16 @@ def values(record: Any) -> dict[str, Any]:
     return {name: _plain(option.value) for name, option in options(record).items()}
 
 
+def parts(record: Any) -> dict[str, str]:
+    """What kind of part each field of a record holds, by name."""
+    found: dict[str, str] = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if is_dataclass(value) and not isinstance(value, Budget):
+            found |= {field.name: type(value).__name__, **parts(value)}
+    return found
+
+
 def with_options(record: Record, what: str, changes: Mapping[str, Any]) -> Record:
     """The record with some options changed; `what` names it in errors."""
     known = options(record)
@@ -86,7 +97,7 @@ def _read(option: Option, given: Any) -> Any:
     for kind in _alternatives(option.kind):
         try:
             return _as(kind, value, given)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             if isinstance(error, InputError):
                 raise
     raise InputError(f"option {option.name} is {given!r}: allowed is {_describe(option.kind)}")
@@ -121,7 +132,7 @@ def _as(kind: Any, value: Any, given: Any) -> Any:
     if kind is bool:
         return value if isinstance(value, bool) else _fail()
     if kind is int:
-        return int(value) if _is_number(value) and float(value).is_integer() else _fail()
+        return int(value) if _is_number(value) and value == int(value) else _fail()
     if kind is float:
         return float(value) if _is_number(value) else _fail()
     return given if kind is str and isinstance(given, str) else _fail()
@@ -132,7 +143,7 @@ def _fail() -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _budget(value: Any) -> Budget:

@@ -43,6 +43,7 @@ class Training:
         self.episodes = no_episodes(config.settings.num_envs)
         self.updates = 0
         self.branch_steps = 0
+        self.branch_divergences = 0
 
     @property
     def finished(self) -> bool:
@@ -66,7 +67,9 @@ class Training:
         self.move_mixture()
         times.append(perf_counter())
         self.updates += 1
-        self.branch_steps += 0 if only is None else int(only.sum())
+        if branches is not None and only is not None:
+            self.branch_steps += int(only.sum())
+            self.branch_divergences += int(only.sum() - branches.valid.sum())
         return self._metrics(rollout, report, np.diff(times))
 
     def move_mixture(self) -> None:
@@ -129,6 +132,7 @@ class Training:
             "return": float(returns.mean()) if len(returns) else None,
             "episode_length": float(lengths.mean()) if len(lengths) else None,
             "divergences": self.simulator.divergences,
+            "branch_divergences": self.branch_divergences,
             **{name: np.asarray(value).tolist() for name, value in jax.device_get(report).items()},
             **dict(zip(names, seconds.tolist(), strict=True)),
         }

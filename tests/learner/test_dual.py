@@ -222,3 +222,26 @@ def test_the_sampled_soft_value_errs_upward_and_the_correction_turns_it():
     cautious = dual.conservative(rows, shares, jnp.full(20_000, 2.0), samples=8, failure=0.05)
     assert float(cautious.mean()) < exact
     assert float((cautious > exact).mean()) < 0.2
+
+
+def test_models_without_weight_do_not_spoil_the_gradient_of_the_kl():
+    values, weights = jnp.array([1.0, 2.0, 50.0]), jnp.array([0.5, 0.5, 0.0])
+    with_it = jax.grad(lambda t: dual.kl(values, weights, t))(jnp.asarray(1.0))
+    without = jax.grad(lambda t: dual.kl(values[:2], weights[:2], t))(jnp.asarray(1.0))
+    # eta Var_q(G) with q = 1 / (1 + e^-1) on the lower: 0.7311 * 0.2689 = 0.1966.
+    assert float(with_it) == pytest.approx(float(without)) == pytest.approx(0.1966, abs=1e-4)
+
+
+def test_a_row_with_nothing_to_tilt_is_its_mean_whatever_is_made_of_it():
+    values, weights, none = jnp.full((1, 2), 3.0), jnp.full(2, 0.5), jnp.zeros(1)
+    assert float(dual.dual(values, weights, none, 0.1)[0]) == 3
+    assert float(dual.conservative(values, weights, none, 4, 0.1)[0]) == 3
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+def test_rows_of_any_size_are_solved_alike(size):
+    row = jnp.array([[1.0, 2.0, 4.0]])
+    usual = dual.solve(row, jnp.full(3, 1 / 3), 0.1)
+    sized = dual.solve(row * size, jnp.full(3, 1 / 3), 0.1)
+    np.testing.assert_allclose(sized.weights, usual.weights, rtol=1e-4)
+    np.testing.assert_allclose(sized.value / size, usual.value, rtol=1e-5)

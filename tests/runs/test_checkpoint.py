@@ -71,9 +71,7 @@ def test_strangers_files_are_refused(tmp_path):
 
 def test_another_format_is_refused_by_its_number(path, monkeypatch):
     monkeypatch.setattr("rapo.runs.checkpoint.FORMAT", FORMAT + 1)
-    with pytest.raises(
-        InputError, match=f"has format {FORMAT}: this version of rapo reads format {FORMAT + 1}"
-    ):
+    with pytest.raises(InputError, match=f"has format {FORMAT}: this version of rapo reads {FORMAT + 1}"):
         read_checkpoint(path)
 
 

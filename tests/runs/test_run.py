@@ -6,16 +6,23 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import rapo
+from rapo.algorithms.draws import Uniform
+from rapo.algorithms.ppo import PPO
 from rapo.cli import main
+from rapo.config import make_config
 from rapo.errors import InputError, TrainingError
 from rapo.runs.checkpoint import read_checkpoint, write_checkpoint
-from rapo.runs.run import CHECKPOINT, CONFIG, Run, check_finite
+from rapo.runs.nominal import nominal
+from rapo.runs.run import CHECKPOINT, CONFIG, Run, check_finite, create, save
+from rapo.train import Training
 
 SMALL = {"num_envs": 8, "horizon": 16, "minibatches": 4, "epochs": 2}
 SET = [f"{name}={value}" for name, value in SMALL.items()]
@@ -87,17 +94,60 @@ def test_what_is_no_run_is_refused(tmp_path, finished):
     (tmp_path / CONFIG).write_text(json.dumps({**said, "algo": "pporapo"}))
     with pytest.raises(InputError, match="can't be used: unknown algorithm 'pporapo'"):
         rapo.resume(tmp_path)
-    (tmp_path / CONFIG).write_text(json.dumps(said))
-    with pytest.raises(InputError, match=r"checkpoint .* does not exist"):
-        rapo.resume(tmp_path)
+
+
+def test_a_run_of_other_parts_or_other_ranges_is_not_gone_on_with(tmp_path):
+    composed = replace(PPO, dynamics=Uniform())
+    rapo.train("hopper", algo=composed, steps=PER_UPDATE, out=tmp_path / "parts", quiet=True, **SMALL)
+    with pytest.raises(InputError, match=r'its parts dynamics is "Uniform", and now it is "Nominal"'):
+        rapo.resume(tmp_path / "parts")
+    light = rapo.make_task("hopper")
+    light.dynamics = light.dynamics.with_ranges("mass", train=(0.3, 0.4))
+    rapo.train(light, algo="ppo-dr", steps=PER_UPDATE, out=tmp_path / "ranges", quiet=True, **SMALL)
+    with pytest.raises(InputError, match=r"its dynamics mass train is \[0\.3, 0\.4\]"):
+        rapo.resume(tmp_path / "ranges")
+
+
+def test_a_run_stopped_before_it_ever_saved_begins_anew(tmp_path, finished):
+    (tmp_path / CONFIG).write_bytes((finished.folder / CONFIG).read_bytes())
+    (tmp_path / "metrics.jsonl").write_bytes((finished.folder / "metrics.jsonl").read_bytes())
+    rapo.resume(tmp_path, quiet=True)
+    assert timeless(Run(tmp_path).metrics()) == timeless(finished.metrics())
+    (arrays, facts), (others, same) = (read_checkpoint(x / CHECKPOINT) for x in (tmp_path, finished.folder))
+    assert facts == same
+    assert all(np.array_equal(array, others[name]) for name, array in arrays.items())
+
+
+@pytest.mark.parametrize("limit", [8_000, 20_000, 60_000])
+def test_a_disk_that_fills_up_stops_the_run_in_a_sentence_with_its_last_checkpoint_intact(tmp_path, limit):
+    # A limit on the size of files stands in for a full disk; it hits events, metrics or checkpoint first.
+    code = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}));"
+        "from rapo.cli import main; main()"
+    )
+    arguments = ["train", "hopper", "--algo", "ppo", "--steps", str(10**6), "--save-every", "1"]
+    arguments += ["--out", str(tmp_path / "x"), "--set", *SET, "hidden=4"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 2
+    assert "can't be written: File too large" in done.stderr
+    assert done.stderr.count("\n") == 1
+    if (tmp_path / "x" / CHECKPOINT).exists():
+        updates = read_checkpoint(tmp_path / "x" / CHECKPOINT)[1]["counters"]["updates"]
+        assert len(Run(tmp_path / "x").metrics()) - updates in (0, 1)
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"task": "walker2d"}, 'its task is "hopper", and that of config.json is "walker2d"'),
-        ({"seed": 4}, "its seed is 3, and that of config.json is 4"),
-        ({"steps": 10**6}, "its steps is 768"),
+        ({"task": "walker2d"}, 'its task is "hopper", and now it is "walker2d"'),
+        ({"seed": 4}, "its seed is 3, and now it is 4"),
+        ({"steps": 10**6}, "its steps is 768, and now it is 1000000"),
+        (
+            {"options": {"models": 3, **SMALL, "entropy_bonus": 0.5}},
+            r"its options entropy_bonus is 0\.0, and now",
+        ),
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, finished, change, says):
@@ -153,7 +203,8 @@ def test_a_run_stopped_at_a_random_moment_resumes_to_the_numbers_of_one_that_was
     stopped = tmp_path / "stopped"
     code, said = stop(stopped, number, ["train", "hopper", *STOPPABLE, "--out", stopped])
     assert code == status
-    updates = read_checkpoint(stopped / CHECKPOINT)[1]["counters"]["updates"]
+    saved = (stopped / CHECKPOINT).exists()
+    updates = read_checkpoint(stopped / CHECKPOINT)[1]["counters"]["updates"] if saved else 0
     assert updates < 150
     if number == signal.SIGINT:
         assert f"saved after {updates * PER_UPDATE:,} steps: go on with rapo resume" in said
@@ -170,9 +221,15 @@ def test_a_run_stopped_at_a_random_moment_resumes_to_the_numbers_of_one_that_was
 def test_a_line_cut_short_by_a_kill_is_dropped(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"update": 1, "steps": 8}\n{"update": 2, "st')
     assert Run(tmp_path).metrics() == [{"update": 1, "steps": 8}]
-    (tmp_path / "metrics.jsonl").write_text('{"update": 1, "st\n{"update": 2, "steps": 8}\n')
-    with pytest.raises(InputError, match="are damaged"):
-        Run(tmp_path).metrics()
+    for damaged in (
+        b'{"update": 1, "st\n{"update": 2, "steps": 8}\n',
+        b"null\n",
+        b'{"update": "\xff"}\n',
+        b"{}\n",
+    ):
+        (tmp_path / "metrics.jsonl").write_bytes(damaged)
+        with pytest.raises(InputError, match="are damaged"):
+            Run(tmp_path).metrics()
 
 
 def test_two_processes_do_not_train_one_run(tmp_path):
@@ -182,7 +239,7 @@ def test_two_processes_do_not_train_one_run(tmp_path):
         stdout=subprocess.DEVNULL,
     )
     try:
-        while not (folder / CHECKPOINT).exists():
+        while not (folder / "metrics.jsonl").exists():
             time.sleep(0.05)
         with pytest.raises(InputError, match="is being trained by another process"):
             rapo.resume(folder, quiet=True)
@@ -200,13 +257,33 @@ def test_numbers_that_go_wrong_stop_the_run_and_name_the_last_good_checkpoint(tm
             steps=50 * PER_UPDATE,
             out=folder,
             quiet=True,
-            learning_rate=1e30,
+            learning_rate=3.0,
             save_every=1,
             **SMALL,
         )
     arrays, facts = read_checkpoint(folder / CHECKPOINT)
     assert all(np.isfinite(a).all() for a in arrays.values())
     assert facts["counters"]["updates"] == len(Run(folder).metrics())
+
+
+def test_a_state_that_went_wrong_is_never_saved(tmp_path):
+    training = Training(make_config("hopper", "ppo", steps=PER_UPDATE, options=SMALL))
+    save(training, tmp_path)
+    before = (tmp_path / CHECKPOINT).read_bytes()
+    training.learner = training.learner._replace(
+        observations=training.learner.observations._replace(seen=jnp.asarray(jnp.nan))
+    )
+    with pytest.raises(TrainingError, match=r"learner\.observations\.seen is not finite"):
+        save(training, tmp_path)
+    assert (tmp_path / CHECKPOINT).read_bytes() == before
+
+
+def test_an_unfinished_run_is_evaluated_as_what_it_is(tmp_path):
+    training = Training(make_config("hopper", "ppo", steps=10**6, options=SMALL))
+    run = create(training.config, tmp_path / "run")
+    training.update()
+    save(training, run.folder)
+    assert nominal(run, 2, 0).steps == PER_UPDATE
 
 
 def test_every_number_is_checked():

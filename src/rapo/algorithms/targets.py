@@ -82,7 +82,10 @@ class Mean:
 
 @dataclass(frozen=True)
 class Robust(Mean):
-    """Branches tilted toward the worse ones, within a KL budget of epsilon at every step."""
+    """Branches tilted toward the worse ones, within a KL budget of epsilon at every step.
+
+    Reported temperatures are in units of one over the mean spread of a row, and 100 at most.
+    """
 
     epsilon: Budget = Budget(0.1)
     """KL budget of a step."""

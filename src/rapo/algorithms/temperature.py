@@ -5,7 +5,8 @@ temperatures `[B]`, what it has learned, and what to report. `iterations` is how
 """
 
 from dataclasses import dataclass
-from typing import Any
+from math import inf
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import optax
@@ -51,6 +52,8 @@ class AdvNet:
     """Its optimiser steps in every update."""
     advnet_loss: advnet.Loss = "surrogate"
     """Lower the target until the penalty stops it, or regress on the exact temperature."""
+    advnet_lowers: Literal["tilted", "soft"] = "tilted"
+    """What it lowers: the tilted mean or the entropic risk."""
     projection: advnet.Projection = "feasible"
     """At most the exact temperature, or always the exact one."""
     penalty: float = 10.0
@@ -59,11 +62,12 @@ class AdvNet:
     """How long the root finder behind the projection runs."""
 
     def __post_init__(self) -> None:
-        if self.advnet_steps < 1 or not self.advnet_rate > 0 or self.penalty < 0 or self.iterations < 1:
+        least = min(self.advnet_steps, self.iterations, *self.advnet_hidden)
+        if least < 1 or not 0 < self.advnet_rate < inf or not 0 <= self.penalty < inf:
             raise InputError(
-                f"advnet_steps {self.advnet_steps}, advnet_rate {self.advnet_rate:g}, penalty "
-                f"{self.penalty:g} and iterations {self.iterations} were given: allowed is a penalty from 0, "
-                "a rate above 0, the others from 1"
+                f"advnet_hidden {list(self.advnet_hidden)}, advnet_steps {self.advnet_steps}, advnet_rate "
+                f"{self.advnet_rate:g}, penalty {self.penalty:g} and iterations {self.iterations} were "
+                "given: allowed is a penalty from 0, a rate above 0, the others from 1"
             )
 
     def init(self, key: Array, observation: int, action: int) -> Any:
@@ -84,6 +88,7 @@ class AdvNet:
             self.advnet_steps,
             kind=self.advnet_loss,
             projection=self.projection,
+            lowers=self.advnet_lowers,
             penalty=self.penalty,
         )
         report = {

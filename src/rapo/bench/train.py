@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from mjbatch import Batch
 
+from rapo.algorithms.targets import Robust
 from rapo.algorithms.temperature import AdvNet
 from rapo.bench import typical
 from rapo.config import make_config
@@ -67,7 +68,8 @@ def measure(task: str, algo: str, seconds: float) -> Row:
         times.append((our_seconds, raw_seconds))
     our_seconds, raw_seconds = typical(times)
     rows, k = training.config.steps_per_update, len(training.models)
-    dual_seconds, advnet_seconds = _parts(training, rows, k) if branches else (0.0, 0.0)
+    solves = isinstance(training.config.algorithm.targets, Robust)
+    dual_seconds, advnet_seconds = _parts(training, rows, k) if solves else (0.0, 0.0)
     return Row(
         task,
         algo,

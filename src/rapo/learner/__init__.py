@@ -1,1 +1,1 @@
-"""The mathematics of the paper in pure JAX: no simulator, no files."""
+"""The learner in JAX: the mathematics of the paper, and `rollout`, its one bridge to the simulator."""

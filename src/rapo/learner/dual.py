@@ -122,9 +122,12 @@ def soft(values: Array, weights: Array, temperature: Array) -> Array:
 
 
 def dual(values: Array, weights: Array, temperature: Array, budget: Array | float) -> Array:
-    """The dual function `[...]`; at temperature 0 it is minus infinity, unless the budget is 0."""
-    offset = jnp.where(budget > jnp.zeros_like(temperature), budget / temperature, 0)
-    return soft(values, weights, temperature) - offset
+    """The dual function `[...]`.
+
+    Toward temperature 0 it falls to minus infinity, unless the budget is 0; at 0 itself, which stands for a
+    row in which there is nothing to tilt, it is the mean.
+    """
+    return soft(values, weights, temperature) - _over(budget, temperature)
 
 
 def conservative(values: Array, weights: Array, temperature: Array, samples: int, failure: float) -> Array:
@@ -133,7 +136,7 @@ def conservative(values: Array, weights: Array, temperature: Array, samples: int
     c_m = sqrt(log(1/failure) / m), so that it errs upward with probability `failure` at most, about.
     """
     correction = jnp.sqrt(-jnp.log(failure) / samples)
-    return soft(values, weights, temperature) - correction / temperature
+    return soft(values, weights, temperature) - _over(correction, temperature)
 
 
 def draw(key: Array, weights: Array, rows: int, samples: int) -> Array:
@@ -146,6 +149,12 @@ def draw(key: Array, weights: Array, rows: int, samples: int) -> Array:
     return jax.nn.one_hot(drawn, len(weights), dtype=weights.dtype).mean(axis=1)
 
 
+def _over(amount: Array | float, temperature: Array) -> Array:
+    """`amount / temperature`, and 0 at temperature 0."""
+    sharp = temperature > 0
+    return jnp.where(sharp, amount / jnp.where(sharp, temperature, 1), 0)
+
+
 def _broadcast(weights: Array, values: Array) -> Array:
     return jnp.broadcast_to(weights, values.shape)
 
@@ -153,13 +162,14 @@ def _broadcast(weights: Array, values: Array) -> Array:
 def _standardise(values: Array, weights: Array) -> _Row:
     """Centre and scale each row: the root is scale-free in these units."""
     possible = weights > 0
-    mean = jnp.sum(weights * values, axis=-1)
-    centred = jnp.where(possible, values - mean[..., None], 0)
-    spread = jnp.sqrt(jnp.sum(weights * centred**2, axis=-1))
-    largest = jnp.max(jnp.where(possible, jnp.abs(values), 0), axis=-1)
-    flat = spread <= 16 * jnp.finfo(values.dtype).eps * largest
+    largest = jnp.max(jnp.where(possible, jnp.abs(values), 0), axis=-1, keepdims=True)
+    unit = jnp.where(largest > 0, largest, 1)
+    mean = jnp.sum(weights * (values / unit), axis=-1, keepdims=True)
+    centred = jnp.where(possible, values / unit - mean, 0)
+    spread = jnp.sqrt(jnp.sum(weights * centred**2, axis=-1, keepdims=True))
+    flat = spread <= 16 * jnp.finfo(values.dtype).eps
     spread = jnp.where(flat, 1, spread)
-    return _Row(centred / spread[..., None], mean, spread, flat)
+    return _Row(centred / spread, (mean * unit)[..., 0], (spread * unit)[..., 0], flat[..., 0])
 
 
 def _lowest(values: Array, weights: Array) -> tuple[Array, Array]:
@@ -182,7 +192,7 @@ def _tilt_raw(values: Array, weights: Array, temperature: Array) -> tuple[Array,
 def _tilt(centred: Array, weights: Array, temperature: Array) -> tuple[Array, Array]:
     """Tilted weights `[..., K]` and their KL `[...]` for centred values."""
     q, log_ratio, _ = _tilted_exponent(temperature[..., None] * centred, weights)
-    return q, jnp.maximum(jnp.sum(jnp.where(q > 0, q * log_ratio, 0), axis=-1), 0)
+    return q, jnp.maximum(jnp.sum(q * jnp.where(q > 0, log_ratio, 0), axis=-1), 0)
 
 
 def _tilted_exponent(exponent: Array, weights: Array) -> tuple[Array, Array, Array]:

@@ -5,6 +5,7 @@ It knows nothing of robustness: advantages and returns come from whatever target
 """
 
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import jax
@@ -21,7 +22,7 @@ from rapo.learner.networks import Layers, Policy
 class Settings:
     """How to update."""
 
-    epochs: int = 10
+    epochs: int = 8
     """Passes over the batch."""
     minibatches: int = 32
     """Parts a batch is shuffled into, each one optimiser step."""
@@ -42,8 +43,11 @@ class Settings:
                 raise InputError(f"option {name} is {value}: it must be at least 1")
         for name in ("clip", "gradient_limit", "target_kl"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"option {name} is {value:g}: it must be above 0")
+            if value is not None and not 0 < value < inf:
+                raise InputError(f"option {name} is {value:g}: it must be above 0 and finite")
+        for name in ("value_cost", "entropy_bonus"):
+            if not isfinite(getattr(self, name)):
+                raise InputError(f"option {name} is {getattr(self, name):g}: it must be finite")
 
 
 class Parameters(NamedTuple):

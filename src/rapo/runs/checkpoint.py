@@ -44,9 +44,9 @@ def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if _digest(arrays, header["facts"]) != header["sha256"]:
         raise InputError(f"checkpoint '{path}' was altered after it was written: its digest does not match")
     facts = json.loads(header["facts"])
-    if facts["format"] != FORMAT:
+    if facts.get("format") != FORMAT:
         raise InputError(
-            f"checkpoint '{path}' has format {facts['format']}: this version of rapo reads format {FORMAT}"
+            f"checkpoint '{path}' has format {facts.get('format')}: this version of rapo reads {FORMAT}"
         )
     return arrays, facts
 

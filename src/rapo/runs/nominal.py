@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rapo.algorithms import ALGORITHMS
 from rapo.config import make_config
 from rapo.errors import InputError
-from rapo.runs.evaluate import evaluate
+from rapo.runs.evaluate import actor, evaluate
 from rapo.runs.run import Run
 
 
@@ -19,7 +20,7 @@ class Nominal:
     seed: int
     """Of the run."""
     steps: int
-    """Learned from."""
+    """Learned from until it last saved."""
     options: str
     """Those that are not the defaults."""
     episodes: int
@@ -31,21 +32,23 @@ class Nominal:
 
 def nominal(run: Run, episodes: int, seed: int) -> Nominal:
     """Evaluate the policy of a run from initial states that `seed` decides."""
-    config = run.config()
-    outcome = evaluate(config.task, run.policy(), config.task.dynamics.nominal(episodes), seed=seed)
+    training = run.training(threads=1)
+    config = training.config
+    policy = actor(config.task, training.learner)
+    outcome = evaluate(config.task, policy, config.task.dynamics.nominal(episodes), seed=seed)
     good = ~outcome.diverged
     if not good.any():
         raise InputError(
             f"all {episodes} episodes of run '{run.folder}' diverged: there is nothing to report"
         )
-    usual = make_config(config.task, config.algorithm.name if run.algo is None else run.algo).describe()
+    usual = make_config(config.task, ALGORITHMS.get(config.algorithm.name, config.algorithm)).describe()
     chosen = config.describe()["options"]
     differ = {name: value for name, value in chosen.items() if usual["options"].get(name) != value}
     return Nominal(
         config.task.name,
         config.algorithm.name,
         config.seed,
-        config.steps,
+        training.steps,
         " ".join(f"{name}={value}" for name, value in differ.items()),
         int(good.sum()),
         round(float(np.mean(outcome.returned[good])), 1),

@@ -8,12 +8,14 @@ checkpoint.safetensors    all state, to resume from and to take the policy from
 
 import fcntl
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol
+
+import numpy as np
 
 from rapo.algorithms.spec import Algorithm
 from rapo.config import Config, make_config
@@ -68,16 +70,12 @@ class Run:
         return read_metrics(self.folder)
 
     def training(self, threads: int = 0) -> Training:
-        """The run as it was when it last saved, ready to go on."""
+        """The run as it was when it last saved, ready to go on; from the start if it never came to that."""
         config = self.config()
+        if not (self.folder / CHECKPOINT).exists():
+            return Training(config, threads)
         arrays, facts = read_checkpoint(self.folder / CHECKPOINT)
-        if facts["config"] != config.describe():
-            was, now = facts["config"], config.describe()
-            differs = next((key for key in was if was[key] != now.get(key)), "algo")
-            raise InputError(
-                f"checkpoint of run '{self.folder}' belongs to another run: its {differs} is "
-                f"{_short(was[differs])}, and that of {CONFIG} is {_short(now.get(differs))}"
-            )
+        _check_same(self.folder, facts["config"], config.describe())
         training = Training(config, threads)
         restore(training, arrays, facts["counters"])
         return training
@@ -90,12 +88,12 @@ class Run:
 
 def create(config: Config, folder: Path) -> Run:
     """A folder for a new run, refused where anything is there already."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(
-            f"run folder '{folder}' exists and is not empty: give another one, or go on with "
-            f"rapo resume {folder}"
-        )
     try:
+        if folder.exists() and (not folder.is_dir() or any(p.name[0] != "." for p in folder.iterdir())):
+            raise InputError(
+                f"run folder '{folder}' exists and is not empty: give another one, or go on with "
+                f"rapo resume {folder}"
+            )
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"run folder '{folder}' can't be made: {error.strerror}") from None
@@ -105,8 +103,11 @@ def create(config: Config, folder: Path) -> Run:
 
 
 def save(training: Training, folder: Path) -> None:
-    """Write a checkpoint."""
+    """Write a checkpoint, unless anything in it has gone wrong."""
     arrays, counters = gather(training)
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise _went_wrong(name, "not finite", training.updates, folder)
     write_checkpoint(
         folder / CHECKPOINT, arrays, {"config": training.config.describe(), "counters": counters}
     )
@@ -114,15 +115,15 @@ def save(training: Training, folder: Path) -> None:
 
 def drive(training: Training, folder: Path, display: Display, save_every: int) -> None:
     """Train to the end, writing metrics and checkpoints; Ctrl-C saves, then raises Interrupted."""
-    with _alone(folder), interrupts() as interrupted, _metrics(folder, training.updates) as write:
-        if not training.updates:
-            save(training, folder)
+    writer = MetricsWriter(folder, training.updates)
+    with closing(writer), interrupts() as interrupted:
         while not training.finished:
             metrics = training.update()
             check_finite(metrics, folder)
-            write(metrics)
+            writer.write(metrics)
             display(metrics)
             if training.finished or interrupted() or training.updates % save_every == 0:
+                writer.sync()
                 save(training, folder)
             if interrupted():
                 raise Interrupted(f"saved after {training.steps:,} steps: go on with rapo resume {folder}")
@@ -133,32 +134,39 @@ def check_finite(metrics: Mapping[str, Any], folder: Path) -> None:
     for name, value in metrics.items():
         numbers = value if isinstance(value, list) else [value]
         if any(isinstance(x, float) and not isfinite(x) for x in numbers):
-            raise TrainingError(
-                f"{name} is {value} at update {metrics['update']}: the last good checkpoint is "
-                f"'{folder / CHECKPOINT}'; a lower learning_rate may help"
+            raise _went_wrong(name, value, metrics["update"], folder)
+
+
+def _went_wrong(name: str, value: Any, update: int, folder: Path) -> TrainingError:
+    saved = folder / CHECKPOINT
+    kept = f"the last good checkpoint is '{saved}'" if saved.exists() else "there is no checkpoint yet"
+    return TrainingError(f"{name} is {value} at update {update}: {kept}; a lower learning_rate may help")
+
+
+def _check_same(folder: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
+    """Refuse the checkpoint of a run that was configured otherwise, and say what differs."""
+    if was == now:
+        return
+    pairs = [(key, was.get(key), now.get(key)) for key in {**was, **now}]
+    while pairs:
+        name, before, after = pairs.pop(0)
+        if isinstance(before, dict) and isinstance(after, dict):
+            pairs += [(f"{name} {key}", before.get(key), after.get(key)) for key in {**before, **after}]
+        elif before != after:
+            raise InputError(
+                f"checkpoint of run '{folder}' belongs to another run: its {name} is {json.dumps(before)}, "
+                f"and now it is {json.dumps(after)}"
             )
 
 
 @contextmanager
-def _metrics(folder: Path, updates: int) -> Iterator[Callable[[dict[str, Any]], None]]:
-    writer = MetricsWriter(folder, updates)
-    try:
-        yield writer.write
-    finally:
-        writer.close()
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """Keep others from training in the same folder; the lock dies with the process."""
+    if not (folder / CONFIG).is_file():
+        raise InputError(f"folder '{folder}' is not a run: it has no {CONFIG}")
     with (folder / CONFIG).open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(f"run '{folder}' is being trained by another process: wait for it") from None
         yield
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

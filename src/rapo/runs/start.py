@@ -10,7 +10,7 @@ from rapo.algorithms.spec import Algorithm
 from rapo.config import Config, make_config
 from rapo.errors import InputError
 from rapo.runs.display import shown
-from rapo.runs.run import Display, Run, create, drive
+from rapo.runs.run import Display, Run, alone, create, drive
 from rapo.train import Training
 from rapo.world.task import Task
 
@@ -49,9 +49,10 @@ def start(
     """`train` for a configuration that is made already."""
     check_interval(save_every)
     name = f"{config.task.name}-{config.algorithm.name}-{config.seed}"
+    training = Training(config, threads)
     run = create(config, Path("runs") / name if out is None else Path(out))
-    with _display(config, quiet) as display:
-        drive(Training(config, threads), run.folder, display, save_every)
+    with alone(run.folder), _display(config, quiet) as display:
+        drive(training, run.folder, display, save_every)
     return run
 
 
@@ -70,15 +71,16 @@ def resume(
     """
     check_interval(save_every)
     run = Run(Path(folder), task, algo)
-    training = run.training(threads)
-    with _display(training.config, quiet) as display:
-        drive(training, run.folder, display, save_every)
+    with alone(run.folder):
+        training = run.training(threads)
+        with _display(training.config, quiet) as display:
+            drive(training, run.folder, display, save_every)
     return run
 
 
 def check_interval(updates: int) -> None:
     """Refuse an interval between checkpoints that is none."""
-    if updates < 1:
+    if not isinstance(updates, int) or updates < 1:
         raise InputError(f"{updates} updates between checkpoints were asked for: it must be at least 1")
 
 

@@ -24,6 +24,7 @@ def gather(training: Training) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     counters = {
         "updates": training.updates,
         "branch_steps": training.branch_steps,
+        "branch_divergences": training.branch_divergences,
         "divergences": training.simulator.divergences,
     }
     return arrays, counters
@@ -47,6 +48,7 @@ def restore(training: Training, arrays: Mapping[str, np.ndarray], counters: Mapp
     training.episodes.returned[:] = arrays["episodes.returned"]
     training.episodes.length[:] = arrays["episodes.length"]
     training.updates, training.branch_steps = counters["updates"], counters["branch_steps"]
+    training.branch_divergences = counters["branch_divergences"]
     training.move_mixture()
 
 

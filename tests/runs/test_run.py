@@ -293,6 +293,12 @@ def test_every_number_is_checked():
     check_finite({"update": 1, "return": None, "x": [0.0], "y": 1.0}, Path("folder"))
 
 
+def test_a_run_of_two_players_shows_both_turns(tmp_path, capsys):
+    main(["train", "hopper", "--algo", "rarl", "--steps", "256", "--set", *SET, "--out", str(tmp_path / "x")])
+    assert capsys.readouterr().out.count("rarl on hopper") == 2
+    assert [row["learns"] for row in Run(tmp_path / "x").metrics()] == [0, 1]
+
+
 def test_a_run_shows_plain_lines_where_there_is_no_terminal(tmp_path, capsys):
     main(
         [

@@ -39,7 +39,7 @@ class _Progress:
         shown = {"steps": f"{metrics['steps']:,} of {self.steps:,}", "return": self._return()}
         if "robust_gap" in metrics:
             shown["robust gap"] = f"{metrics['robust_gap']:.3g}"
-        if len(metrics["mixture"]) > 1:
+        if len(metrics.get("mixture", ())) > 1:
             shown["mixture"] = _bars(metrics["mixture"])
         (t0, s0), (t1, s1) = self._times[0], self._times[-1]
         if s1 > s0:

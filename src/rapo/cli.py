@@ -16,10 +16,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from rapo import demo
-from rapo.algorithms import ALGORITHMS
+from rapo.algorithms import ALGORITHMS, find_algorithm
 from rapo.bench import train as train_bench
 from rapo.bench import world
-from rapo.config import make_config
+from rapo.config import Settings, make_config
 from rapo.errors import InputError, TrainingError
 from rapo.files import check_writable, write_atomically
 from rapo.options import options
@@ -66,8 +66,6 @@ class Options:
 
     algo: Annotated[str | None, tyro.conf.Positional] = None
     """An algorithm."""
-    task: str = "hopper"
-    """The task whose defaults to show."""
 
     def run(self) -> None:
         """Print a table."""
@@ -78,11 +76,11 @@ class Options:
             for name, algorithm in ALGORITHMS.items():
                 table.add_row(name, algorithm.summary)
         else:
-            config = make_config(self.task, self.algo)
+            algorithm = find_algorithm(self.algo)
             for column in ("option", "default"):
                 table.add_column(column, no_wrap=True)
             table.add_column("what it does")
-            for record in (config.settings, config.algorithm):
+            for record in (Settings(), algorithm):
                 for option in options(record).values():
                     table.add_row(option.name, option.shown, option.help)
         console.print(table)
@@ -223,6 +221,7 @@ class Demo:
             with _progress() as progress:
                 bar = progress.add_task(f"measuring {algo}", total=run.config().task.time_limit)
                 curves += demo.measure(run, algo, self.seed, lambda: progress.advance(bar))  # noqa: B023
+                progress.update(bar, completed=run.config().task.time_limit)
         table = Table(
             box=SIMPLE_HEAD, pad_edge=False, title=f"Hopper after {self.steps:,} steps, mean return"
         )

@@ -1,6 +1,6 @@
 """What a training run is made of: task, algorithm, settings, steps and seed.
 
-The default settings were chosen by runs of the base learner on Hopper and Walker2d: `results/base-learner.csv`.
+The default settings were chosen by runs of PPO on Hopper and Walker2d: `results/base-learner.csv`.
 """
 
 from collections.abc import Mapping

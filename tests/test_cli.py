@@ -13,8 +13,9 @@ from rapo.world.tasks import TASKS
 SMALL = ("num_envs=8", "horizon=16", "minibatches=4", "epochs=2")
 
 
-def run(*arguments):
-    return subprocess.run([sys.executable, "-m", "rapo", *arguments], capture_output=True, text=True)
+def run(*arguments, folder=None):
+    command = [sys.executable, "-m", "rapo", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder)
 
 
 def test_tasks_lists_every_task_with_its_parameters_and_ranges(capsys):
@@ -127,8 +128,8 @@ def test_bench_world_writes_rows_that_add_up(tmp_path):
         (("demo", "--steps", "3", "--figure", "no/such/x.png"), "file 'no/such/x.png' can't be written"),
     ],
 )
-def test_bad_input_gets_one_sentence_and_a_status(arguments, says):
-    done = run(*arguments)
+def test_bad_input_gets_one_sentence_and_a_status(arguments, says, tmp_path):
+    done = run(*arguments, folder=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(f"rapo: {says}")
     assert done.stderr.count("\n") == 1

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from rapo.config import make_config
 from rapo.errors import InputError
 from rapo.runs.evaluate import evaluate
 from rapo.runs.run import CONFIG, Run
-from rapo.runs.start import resume, train
+from rapo.runs.start import resume, start
 from rapo.world.tasks import make_task
 
 ALGORITHMS = ("rapo", "ppo")
@@ -22,7 +23,7 @@ COLOURS = {"rapo": "tab:blue", "ppo": "tab:orange"}
 SCALES = (0.5, 0.75, 1.0, 1.25, 1.5)
 EPISODES = 10
 STEPS = 300_000
-OPTIONS = {"rapo": {"models": 4}, "ppo": {}}
+OPTIONS: dict[str, dict[str, int]] = {"rapo": {"models": 4}, "ppo": {}}
 """Four models branch in a quarter of the time of sixteen."""
 
 
@@ -39,6 +40,7 @@ class Curve:
 
 def train_or_go_on(algo: str, steps: int, seed: int, folder: Path, quiet: bool = False) -> Run:
     """The demonstration's run of an algorithm; what was trained already is not trained again."""
+    wanted = make_config("hopper", algo, steps=steps, seed=seed, options=OPTIONS[algo])
     if (folder / CONFIG).exists():
         made = Run(folder).config()
         if (made.steps, made.seed) != (steps, seed):
@@ -47,7 +49,7 @@ def train_or_go_on(algo: str, steps: int, seed: int, folder: Path, quiet: bool =
                 "give another folder with --out, or remove it"
             )
         return resume(folder, quiet=quiet)
-    return train("hopper", algo, steps=steps, seed=seed, out=folder, quiet=quiet, **OPTIONS[algo])
+    return start(wanted, folder, quiet=quiet)
 
 
 def measure(run: Run, algo: str, seed: int, advance: Callable[[], None]) -> list[Curve]:

@@ -266,7 +266,7 @@ class Bench:
     branch: tuple[int, ...] = (64, 4096, 32768)
     """How many branches to take, in multiples of the 16 models (world)."""
     seconds: float | None = None
-    """How long to measure each row, about; by default 8 for world, 30 for train."""
+    """How long to measure each row, about; by default 8 for world, 40 for train."""
     json: Path | None = None
     """Also write the rows to this file."""
 
@@ -313,7 +313,7 @@ class Bench:
             bar = progress.add_task("train", total=len(pairs))
             for task, algo in pairs:
                 progress.update(bar, description=f"{algo} on {task}")
-                rows.append(train_bench.measure(task, algo, self.seconds or 30.0))
+                rows.append(train_bench.measure(task, algo, self.seconds or 40.0))
                 progress.advance(bar)
         console.print(_train_table(rows))
         return rows

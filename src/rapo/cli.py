@@ -7,7 +7,7 @@ from csv import DictWriter
 from dataclasses import asdict, dataclass, fields
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.box import SIMPLE_HEAD
@@ -222,11 +222,8 @@ class Demo:
                 bar = progress.add_task(f"measuring {algo}", total=run.config().task.time_limit)
                 curves += demo.measure(run, algo, self.seed, lambda: progress.advance(bar))  # noqa: B023
                 progress.update(bar, completed=run.config().task.time_limit)
-        table = Table(
-            box=SIMPLE_HEAD, pad_edge=False, title=f"Hopper after {self.steps:,} steps, mean return"
-        )
-        for column in ("", "nominal", "perturbed", "worst"):
-            table.add_column(column, justify="right" if column else "left")
+        title = f"Hopper after {self.steps:,} steps, mean return"
+        table = _number_table(title, ("",), ("nominal", "perturbed", "worst"))
         for algo in demo.ALGORITHMS:
             table.add_row(algo, *(f"{x:,.0f}" for x in demo.summary(curves, algo)))
         console.print(table)
@@ -237,8 +234,7 @@ class Demo:
             soft_wrap=True,
         )
         if self.json is not None:
-            text = json.dumps([asdict(curve) for curve in curves], indent=1) + "\n"
-            write_atomically(self.json, text.encode())
+            _write_rows(self.json, curves)
         if self.figure is not None:
             write_atomically(self.figure, demo.draw(curves, self.figure.suffix[1:]))
             console.print(f"Figure: {self.figure}", soft_wrap=True)
@@ -278,8 +274,7 @@ class Bench:
             check_writable(self.json)
         rows = self._world() if self.what == "world" else self._train()
         if self.json is not None:
-            text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
-            write_atomically(self.json, text.encode())
+            _write_rows(self.json, rows)
 
     def _world(self) -> list[world.Row]:
         tasks = [make_task(name) for name in (TASKS if self.tasks is None else self.tasks)]
@@ -361,12 +356,25 @@ def _progress() -> Progress:
     )
 
 
-def _world_table(rows: Sequence[world.Row]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title="Environment steps per second")
-    for column in ("task", "what"):
+def _number_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:
+    """An empty table: columns of names, then columns of numbers."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title)
+    for column in names:
         table.add_column(column)
-    for column in ("number", "rapo", "raw", "ratio", "Gymnasium", "EnvPool"):
+    for column in numbers:
         table.add_column(column, justify="right")
+    return table
+
+
+def _write_rows(path: Path, rows: Sequence[Any]) -> None:
+    """Dataclasses as a JSON file."""
+    text = json.dumps([asdict(row) for row in rows], indent=1) + "\n"
+    write_atomically(path, text.encode())
+
+
+def _world_table(rows: Sequence[world.Row]) -> Table:
+    numbers = ("number", "rapo", "raw", "ratio", "Gymnasium", "EnvPool")
+    table = _number_table("Environment steps per second", ("task", "what"), numbers)
     for row in rows:
         peers = ("" if r is None else f"{r:,.0f}" for r in (row.gymnasium_rate, row.envpool_rate))
         table.add_row(
@@ -382,11 +390,8 @@ def _world_table(rows: Sequence[world.Row]) -> Table:
 
 
 def _train_table(rows: Sequence[train_bench.Row]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title="Seconds of an update")
-    for column in ("task", "algo"):
-        table.add_column(column)
-    for column in ("update", "raw physics", "ratio", "dual solve", "AdvNet", "solved rows/s"):
-        table.add_column(column, justify="right")
+    numbers = ("update", "raw physics", "ratio", "dual solve", "AdvNet", "solved rows/s")
+    table = _number_table("Seconds of an update", ("task", "algo"), numbers)
     for row in rows:
         table.add_row(
             row.task,

@@ -56,7 +56,7 @@ def parts(record: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     for field in fields(record):
         value = getattr(record, field.name)
-        if is_dataclass(value) and not isinstance(value, Budget):
+        if _is_part(value):
             found |= {field.name: type(value).__name__, **parts(value)}
     return found
 
@@ -74,7 +74,7 @@ def _walk(record: Any) -> Iterator[Option]:
     hints, helps = get_type_hints(type(record)), _docstrings(type(record))
     for field in fields(record):
         value = getattr(record, field.name)
-        if is_dataclass(value) and not isinstance(value, Budget):
+        if _is_part(value):
             yield from _walk(value)
         elif hints[field.name] is not str and all(map(_is_simple, _alternatives(hints[field.name]))):
             yield Option(field.name, value, hints[field.name], helps.get(field.name, ""))
@@ -84,7 +84,7 @@ def _replaced(record: Any, changes: Mapping[str, Any]) -> Any:
     own = {}
     for field in fields(record):
         value = getattr(record, field.name)
-        if is_dataclass(value) and not isinstance(value, Budget):
+        if _is_part(value):
             own[field.name] = _replaced(value, changes)
         elif field.name in changes:
             own[field.name] = changes[field.name]
@@ -113,6 +113,11 @@ def _parse(text: str) -> Any:
 
 def _alternatives(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+def _is_part(value: Any) -> bool:
+    """Whether a field's value has options of its own, and is not one itself."""
+    return is_dataclass(value) and not isinstance(value, Budget)
 
 
 def _is_simple(kind: Any) -> bool:

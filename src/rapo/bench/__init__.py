@@ -1,6 +1,48 @@
 """Speed as a ratio to raw physics, measured by turns in one process."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import perf_counter
+
+from mjbatch import Batch
+
+from rapo.world.task import Floats, Task
+
+FEWEST_TURNS = 8
+
+
+def raw_batch(task: Task, dynamics: Floats) -> Batch:
+    """Raw mjbatch with a simulation of the task's model under each row of dynamics `[n, P]`."""
+    batch = Batch(task.model, len(dynamics))
+    for field, values in task.dynamics.values(dynamics).items():
+        batch.expand(field)[...] = values
+    batch.set_const()
+    return batch
+
+
+def take_turns(
+    seconds: float,
+    prepare: Callable[[], None],
+    raw: Callable[[], float],
+    ours: Callable[[], float],
+) -> list[tuple[float, float]]:
+    """Seconds of `raw` and of `ours` in equally many turns, each going first in half of them."""
+    times: list[tuple[float, float]] = []
+    start = perf_counter()
+    while len(times) < FEWEST_TURNS or perf_counter() - start < seconds:
+        prepare()
+        if len(times) % 2:
+            raw_seconds, our_seconds = raw(), ours()
+        else:
+            our_seconds, raw_seconds = ours(), raw()
+        times.append((raw_seconds, our_seconds))
+    return times
+
+
+def timed(call: Callable[[], object]) -> float:
+    """How many seconds a call takes."""
+    start = perf_counter()
+    call()
+    return perf_counter() - start
 
 
 def typical(turns: Sequence[tuple[float, ...]]) -> tuple[float, ...]:

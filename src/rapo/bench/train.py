@@ -17,16 +17,15 @@ from mjbatch import Batch
 
 from rapo.algorithms.targets import Robust
 from rapo.algorithms.temperature import AdvNet
-from rapo.bench import typical
+from rapo.bench import raw_batch, take_turns, timed, typical
 from rapo.config import make_config
 from rapo.learner import advnet, dual
 from rapo.learner.rollout import Visited, collect
 from rapo.train import Training
-from rapo.world.task import Floats, Task
+from rapo.world.task import Floats
 
 CHUNK = 4096
 WARM_UP = 3
-FEWEST_TURNS = 8
 
 
 @dataclass(frozen=True)
@@ -57,16 +56,8 @@ def measure(task: str, algo: str, seconds: float) -> Row:
         training.update()
     branches = training.branch_steps > 0
     raw = _Raw(training, branches)
-    times: list[tuple[float, float]] = []
-    start = perf_counter()
-    while len(times) < FEWEST_TURNS or perf_counter() - start < seconds:
-        raw.prepare()
-        if len(times) % 2:
-            raw_seconds, our_seconds = raw.seconds(), _seconds(training.update)
-        else:
-            our_seconds, raw_seconds = _seconds(training.update), raw.seconds()
-        times.append((our_seconds, raw_seconds))
-    our_seconds, raw_seconds = _middle(times)
+    turns = take_turns(seconds, raw.prepare, raw.seconds, lambda: timed(training.update))
+    raw_seconds, our_seconds = _middle(turns)
     rows, k = training.config.steps_per_update, len(training.models)
     solves = isinstance(training.config.algorithm.targets, Robust)
     dual_seconds, advnet_seconds = _parts(training, rows, k) if solves else (0.0, 0.0)
@@ -86,11 +77,11 @@ class _Raw:
     """The physics of an update and nothing else."""
 
     def __init__(self, training: Training, branches: bool) -> None:
-        self._training, self._branches = training, branches
+        self._training = training
         task, k = training.config.task, len(training.models)
-        self._rollout = _batch(task, training.simulator.dynamics)
+        self._rollout = raw_batch(task, training.simulator.dynamics)
         models = np.tile(training.models, (CHUNK // k, 1)) if branches else None
-        self._branch = None if models is None else _batch(task, models)
+        self._branch = None if models is None else raw_batch(task, models)
         self._visited: Visited | None = None
 
     def prepare(self) -> None:
@@ -123,18 +114,10 @@ class _Raw:
         return total
 
 
-def _batch(task: Task, dynamics: Floats) -> Batch:
-    batch = Batch(task.model, len(dynamics))
-    for field, values in task.dynamics.values(dynamics).items():
-        batch.expand(field)[...] = values
-    batch.set_const()
-    return batch
-
-
 def _step(batch: Batch, states: Floats, controls: Floats, skip: int) -> float:
     batch.bind("state")[...] = states
     batch.bind("ctrl")[...] = controls
-    return _seconds(lambda: batch.step(nstep=skip))
+    return timed(lambda: batch.step(nstep=skip))
 
 
 def _parts(training: Training, rows: int, k: int) -> tuple[float, float]:
@@ -154,24 +137,18 @@ def _parts(training: Training, rows: int, k: int) -> tuple[float, float]:
     return dual_seconds, _typical(lambda: jax.block_until_ready(predict(training.learner.targets, batch)))
 
 
-def _middle(times: list[tuple[float, float]]) -> tuple[float, float]:
+def _middle(turns: list[tuple[float, float]]) -> tuple[float, float]:
     """Mean seconds of both over the half of the turns with the middling ratios.
 
     Turns last seconds: what slows one of them often misses its twin.
     """
-    ordered = sorted(times, key=lambda turn: turn[0] / turn[1])
-    quarter = len(times) // 4
-    ours, raw = np.mean(ordered[quarter : len(times) - quarter], axis=0).tolist()
-    return ours, raw
+    ordered = sorted(turns, key=lambda turn: turn[1] / turn[0])
+    quarter = len(turns) // 4
+    raw, ours = np.mean(ordered[quarter : len(turns) - quarter], axis=0).tolist()
+    return raw, ours
 
 
 def _typical(call: Callable[[], Any], turns: int = 20) -> float:
     call()
-    (seconds,) = typical([(_seconds(call),) for _ in range(turns)])
+    (seconds,) = typical([(timed(call),) for _ in range(turns)])
     return seconds
-
-
-def _seconds(call: Callable[[], Any]) -> float:
-    start = perf_counter()
-    call()
-    return perf_counter() - start

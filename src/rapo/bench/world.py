@@ -5,7 +5,7 @@ number of substeps, under the same dynamics. The two take turns, so a noisy mach
 """
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 from mjbatch import Batch
 
-from rapo.bench import typical
+from rapo.bench import FEWEST_TURNS, raw_batch, take_turns, timed, typical
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Snapshot
 from rapo.world.task import Floats
@@ -21,7 +21,6 @@ from rapo.world.tasks.locomotion import Locomotion
 
 MODELS = 16
 PEER_SIMULATIONS = 64
-FEWEST_TURNS = 8
 
 
 @dataclass(frozen=True)
@@ -50,16 +49,16 @@ def measure_step(task: Locomotion, simulations: int, seconds: float) -> Row:
     def copy_state() -> None:
         raw_state[...] = simulator.snapshot().physics
 
-    timed = _take_turns(
+    turns = take_turns(
         seconds,
         copy_state,
-        lambda: raw.step(nstep=task.frame_skip),
-        lambda: simulator.step(actions),
+        lambda: timed(lambda: raw.step(nstep=task.frame_skip)),
+        lambda: timed(lambda: simulator.step(actions)),
     )
     peers = (None, None)
     if simulations == PEER_SIMULATIONS:
         peers = (gymnasium_rate(task, simulations, seconds / 2), envpool_rate(task, simulations, seconds / 2))
-    return _row(task, simulations, "step", timed, *peers)
+    return _row(task, simulations, "step", turns, *peers)
 
 
 def measure_branch(task: Locomotion, simulations: int, seconds: float) -> Row:
@@ -69,10 +68,7 @@ def measure_branch(task: Locomotion, simulations: int, seconds: float) -> Row:
     simulator = MujocoSimulator(task, min(pairs, 64), seed=0)
     snapshot, actions = _wander(simulator, pairs, rng)
     models = task.dynamics.ensemble(MODELS, rng, over="test")
-    raw = Batch(task.model, simulations)
-    for field, values in task.dynamics.values(np.tile(models, (pairs, 1))).items():
-        raw.expand(field)[...] = values
-    raw.set_const()
+    raw = raw_batch(task, np.tile(models, (pairs, 1)))
     raw_state, raw_ctrl = raw.bind("state"), raw.bind("ctrl")
     simulator.branch(snapshot, actions, models)
 
@@ -80,13 +76,13 @@ def measure_branch(task: Locomotion, simulations: int, seconds: float) -> Row:
         raw_state[...] = np.repeat(snapshot.physics, MODELS, axis=0)
         raw_ctrl[...] = np.repeat(actions, MODELS, axis=0)
 
-    timed = _take_turns(
+    turns = take_turns(
         seconds,
         copy_state,
-        lambda: raw.step(nstep=task.frame_skip),
-        lambda: simulator.branch(snapshot, actions, models),
+        lambda: timed(lambda: raw.step(nstep=task.frame_skip)),
+        lambda: timed(lambda: simulator.branch(snapshot, actions, models)),
     )
-    return _row(task, simulations, "branch", timed)
+    return _row(task, simulations, "branch", turns)
 
 
 def gymnasium_rate(task: Locomotion, simulations: int, seconds: float) -> float:
@@ -120,32 +116,6 @@ def _wander(simulator: MujocoSimulator, pairs: int, rng: np.random.Generator) ->
     return Snapshot.concatenate(snapshots)[:pairs], rng.uniform(-1, 1, (pairs, task.action_size))
 
 
-def _take_turns(
-    seconds: float,
-    prepare: Callable[[], None],
-    raw: Callable[[], object],
-    ours: Callable[[], object],
-) -> tuple[float, float]:
-    """Seconds a call of `raw` and one of `ours` takes: interquartile means over equally many turns."""
-    times: list[tuple[float, float]] = []
-    start = perf_counter()
-    while len(times) < FEWEST_TURNS or perf_counter() - start < seconds:
-        prepare()
-        if len(times) % 2:
-            raw_seconds, our_seconds = _seconds(raw), _seconds(ours)
-        else:
-            our_seconds, raw_seconds = _seconds(ours), _seconds(raw)
-        times.append((raw_seconds, our_seconds))
-    raw_seconds, our_seconds = typical(times)
-    return raw_seconds, our_seconds
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    start = perf_counter()
-    call()
-    return perf_counter() - start
-
-
 def _rate(call: Callable[[], object], simulations: int, seconds: float) -> float:
     call()
     turns, start = 0, perf_counter()
@@ -159,10 +129,10 @@ def _row(
     task: Locomotion,
     simulations: int,
     what: str,
-    timed: tuple[float, float],
+    turns: Sequence[tuple[float, float]],
     gymnasium_rate: float | None = None,
     envpool_rate: float | None = None,
 ) -> Row:
-    raw_seconds, our_seconds = timed
+    raw_seconds, our_seconds = typical(turns)
     rate, raw_rate = simulations / our_seconds, simulations / raw_seconds
     return Row(task.name, simulations, what, rate, raw_rate, rate / raw_rate, gymnasium_rate, envpool_rate)

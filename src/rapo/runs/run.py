@@ -50,9 +50,7 @@ class Run:
 
     def config(self) -> Config:
         """What the run was made with."""
-        path = self.folder / CONFIG
-        if not path.is_file():
-            raise InputError(f"folder '{self.folder}' is not a run: it has no {CONFIG}")
+        path = _config_file(self.folder)
         try:
             said = json.loads(path.read_bytes())
             task = said["task"] if self.task is None else self.task
@@ -159,12 +157,18 @@ def _check_same(folder: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
             )
 
 
+def _config_file(folder: Path) -> Path:
+    """The configuration that makes a folder a run."""
+    path = folder / CONFIG
+    if not path.is_file():
+        raise InputError(f"folder '{folder}' is not a run: it has no {CONFIG}")
+    return path
+
+
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Keep others from training in the same folder; the lock dies with the process."""
-    if not (folder / CONFIG).is_file():
-        raise InputError(f"folder '{folder}' is not a run: it has no {CONFIG}")
-    with (folder / CONFIG).open("rb") as file:
+    with _config_file(folder).open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

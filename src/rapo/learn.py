@@ -52,7 +52,7 @@ def init(config: Config, prior: Floats) -> Learner:
         policy = policy._replace(log_std=policy.log_std + jnp.log(settings.first_std))
         critic = networks.init_critic(critic_key, task.observation_size, settings.hidden)
         parameters = ppo.Parameters(policy, critic)
-        players.append(Player(parameters, ppo.make_optimiser(settings.ppo).init(parameters)))
+        players.append(Player(parameters, ppo.init_optimiser(parameters, settings.ppo)))
     learner = Learner(
         players=tuple(players),
         observations=normalize.nothing_seen((task.observation_size,)),

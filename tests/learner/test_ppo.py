@@ -81,7 +81,7 @@ def test_samples_without_weight_do_not_count():
 def test_a_policy_learns_the_action_that_pays():
     settings = Settings(epochs=4, minibatches=8)
     parameters, _ = make(observation=1, action=1)
-    state = ppo.make_optimiser(settings).init(parameters)
+    state = ppo.init_optimiser(parameters, settings)
     seen = jnp.zeros((512, 1))
 
     @jax.jit
@@ -108,7 +108,7 @@ def test_a_target_kl_stops_the_update_where_it_is_passed():
     results = {}
     for target in (None, 1e-9, 3e-3):
         settings = Settings(epochs=20, minibatches=4, target_kl=target)
-        state = ppo.make_optimiser(settings).init(parameters)
+        state = ppo.init_optimiser(parameters, settings)
         results[target] = ppo.update(parameters, state, batch, shuffles(settings, 256), 1e-3, settings)
 
     def moved(target):
@@ -122,7 +122,7 @@ def test_a_target_kl_stops_the_update_where_it_is_passed():
 def test_the_order_of_the_samples_matters_and_nothing_else_does():
     parameters, batch = make(rows=128)
     settings = Settings(epochs=2, minibatches=4)
-    state = ppo.make_optimiser(settings).init(parameters)
+    state = ppo.init_optimiser(parameters, settings)
     update = jax.jit(lambda orders: ppo.update(parameters, state, batch, orders, 1e-3, settings)[0])
     first, same, other = (update(shuffles(settings, 128, k)) for k in (0, 0, 1))
     for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(same), strict=True):
@@ -133,7 +133,7 @@ def test_the_order_of_the_samples_matters_and_nothing_else_does():
 def test_a_step_is_as_long_as_the_learning_rate_says():
     parameters, batch = make()
     settings = Settings(epochs=1, minibatches=1)
-    state = ppo.make_optimiser(settings).init(parameters)
+    state = ppo.init_optimiser(parameters, settings)
 
     def moved(rate):
         new, _, _ = ppo.update(parameters, state, batch, shuffles(settings, 64), rate, settings)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
+from jax.flatten_util import ravel_pytree
 
 from rapo.errors import InputError
 from rapo.learner import networks
@@ -87,8 +88,13 @@ class Report(NamedTuple):
 
 
 def make_optimiser(settings: Settings) -> optax.GradientTransformation:
-    """Adam on clipped gradients, for a learning rate of 1."""
+    """Adam on clipped gradients, for a learning rate of 1; see `init_optimiser` for what it works on."""
     return optax.chain(optax.clip_by_global_norm(settings.gradient_limit), optax.scale_by_adam(eps=1e-5))
+
+
+def init_optimiser(parameters: Parameters, settings: Settings) -> optax.OptState:
+    """Its state for all parameters in one row: many small arrays would take a third longer."""
+    return make_optimiser(settings).init(ravel_pytree(parameters)[0])
 
 
 def standardise(batch: Batch) -> Batch:
@@ -148,26 +154,26 @@ def update(
 ) -> tuple[Parameters, optax.OptState, Report]:
     """All epochs over one batch, each in the order of its row of `shuffles` `[epochs, B]`."""
     optimiser = make_optimiser(settings)
+    row, as_parameters = ravel_pytree(parameters)
     batch = standardise(batch)
     orders = jax.vmap(lambda row: spread(row, batch.weight, settings.minibatches))(shuffles)
     orders = orders.reshape(-1, orders.shape[-1])
 
     def step(carry: Any, order: Array) -> tuple[Any, tuple[Report, Array]]:
-        parameters, state, going = carry
+        row, state, going = carry
         minibatch = jax.tree.map(lambda x: x[order], batch)
-        (_, report), gradient = jax.value_and_grad(loss, has_aux=True)(parameters, minibatch, settings)
+        (_, report), gradient = jax.value_and_grad(
+            lambda row: loss(as_parameters(row), minibatch, settings), has_aux=True
+        )(row)
         report = report._replace(gradient_norm=optax.tree.norm(gradient))
-        changes, moved_state = optimiser.update(gradient, state, parameters)
-        changes = jax.tree.map(lambda change: -learning_rate * change, changes)
-        moved = optax.apply_updates(parameters, changes), moved_state
+        change, moved_state = optimiser.update(gradient, state, row)
+        moved = row - learning_rate * change, moved_state
         if settings.target_kl is not None:
             going = going & (report.kl <= settings.target_kl)
-            moved = jax.tree.map(lambda new, old: jnp.where(going, new, old), moved, (parameters, state))
+            moved = jax.tree.map(lambda new, old: jnp.where(going, new, old), moved, (row, state))
         return (*moved, going), (report, going)
 
-    (parameters, state, _), (reports, went) = jax.lax.scan(
-        step, (parameters, state, jnp.asarray(True)), orders
-    )
+    (row, state, _), (reports, went) = jax.lax.scan(step, (row, state, jnp.asarray(True)), orders)
     steps = jnp.maximum(went.sum(), 1)
     report = jax.tree.map(lambda x: jnp.sum(jnp.where(went, x, 0)) / steps, reports)
-    return parameters, state, report
+    return as_parameters(row), state, report

@@ -17,7 +17,7 @@ from safetensors.numpy import save
 from rapo.errors import InputError
 from rapo.files import write_atomically
 
-FORMAT = 1
+FORMAT = 2
 """Grows whenever older files can no longer be read."""
 
 

@@ -167,7 +167,7 @@ def update(
         )(row)
         report = report._replace(gradient_norm=optax.tree.norm(gradient))
         change, moved_state = optimiser.update(gradient, state, row)
-        moved = row - learning_rate * change, moved_state
+        moved = optax.apply_updates(row, optax.tree.scale(-learning_rate, change)), moved_state
         if settings.target_kl is not None:
             going = going & (report.kl <= settings.target_kl)
             moved = jax.tree.map(lambda new, old: jnp.where(going, new, old), moved, (row, state))

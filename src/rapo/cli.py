@@ -23,6 +23,7 @@ from rapo.config import Settings, make_config
 from rapo.errors import InputError, TrainingError
 from rapo.files import check_writable, write_atomically
 from rapo.options import options
+from rapo.runs.grid import failures, read_grid, run_grid, status
 from rapo.runs.nominal import Nominal, nominal
 from rapo.runs.run import Run
 from rapo.runs.start import SAVE_EVERY, resume, start
@@ -241,6 +242,44 @@ class Demo:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """Train, sweep and search all runs of a grid file: tasks x algorithms x seeds, and lists of any option.
+
+    Finished runs are skipped, interrupted ones go on, failed ones are tried again and do not stop the others.
+    `grids/` has the experiments of the paper, and `grids/small.toml`, which takes a few minutes.
+    """
+
+    file: tyro.conf.Positional[Path]
+    """What to run (TOML)."""
+    ray: bool = False
+    """On Ray, a core for each run; without it, one run after the other in this process."""
+    address: str | None = None
+    """The Ray cluster to run on, as HOST:PORT, ray://HOST:PORT or auto; it must see the same folders."""
+    status: bool = False
+    """Only show how far every run is."""
+    save_every: int = SAVE_EVERY
+    """Updates between checkpoints."""
+
+    def run(self) -> None:
+        """Run what is left, then name what failed."""
+        grid = read_grid(self.file)
+        if self.status:
+            console.print(status(grid))
+            return
+        on_ray = self.ray or self.address is not None
+        outcomes = run_grid(
+            grid, ray=on_ray, address=self.address, console=console, save_every=self.save_every
+        )
+        failed = failures(outcomes)
+        console.print(f"Runs: {grid.out}", soft_wrap=True)
+        if failed is not None:
+            console.print(failed)
+            raise TrainingError(
+                f"{failed.row_count} of {len(outcomes)} runs failed: rapo grid {self.file} tries them again"
+            )
+
+
+@dataclass(frozen=True)
 class Bench:
     """Measure speed as a ratio to raw physics, both taking turns in this process.
 
@@ -320,6 +359,7 @@ Command = (
     | Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Resume, tyro.conf.subcommand("resume")]
     | Annotated[Eval, tyro.conf.subcommand("eval")]
+    | Annotated[Grid, tyro.conf.subcommand("grid")]
     | Annotated[Demo, tyro.conf.subcommand("demo")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )

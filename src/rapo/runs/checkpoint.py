@@ -43,12 +43,25 @@ def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         raise InputError(f"file '{path}' is not a checkpoint of rapo: it lacks what one says of itself")
     if _digest(arrays, header["facts"]) != header["sha256"]:
         raise InputError(f"checkpoint '{path}' was altered after it was written: its digest does not match")
-    facts = json.loads(header["facts"])
+    return arrays, _of_this_format(path, json.loads(header["facts"]))
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """The facts of a checkpoint alone: quick, and not checked against the arrays."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            facts = json.loads((file.metadata() or {})["facts"])
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise InputError(f"checkpoint '{path}' is damaged and can't be read: {error}") from None
+    return _of_this_format(path, facts)
+
+
+def _of_this_format(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
     if facts.get("format") != FORMAT:
         raise InputError(
             f"checkpoint '{path}' has format {facts.get('format')}: this version of rapo reads {FORMAT}"
         )
-    return arrays, facts
+    return facts
 
 
 def _digest(arrays: Mapping[str, np.ndarray], described: str) -> str:

@@ -45,7 +45,7 @@ class _Progress:
         if s1 > s0:
             rate = (s1 - s0) / (t1 - t0)
             shown["speed"] = f"{rate:,.0f} steps/s"
-            shown["left"] = _duration((self.steps - s1) / rate)
+            shown["left"] = duration((self.steps - s1) / rate)
         return shown
 
     def _return(self) -> str:
@@ -89,6 +89,7 @@ def _bars(weights: list[float]) -> str:
     return "".join(BLOCKS[round(w / top * (len(BLOCKS) - 1))] for w in weights) + f"  largest {top:.2f}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time as people say it."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s"

@@ -139,7 +139,7 @@ def _check_distinct(cells: Iterable[Cell]) -> None:
         described = repr(cell.config().describe())
         if cell.folder in folders or described in seen:
             raise InputError(
-                f"the runs '{seen.get(described, cell.group)}' and '{cell.group}' on {cell.task} are the same: "
+                f"the runs '{seen.get(described, cell.group)}' and '{cell.group}' are the same: "
                 "the values in the list of an option must differ"
             )
         folders.add(cell.folder)

@@ -73,7 +73,8 @@ class Run:
         if not (self.folder / CHECKPOINT).exists():
             return Training(config, threads)
         arrays, facts = read_checkpoint(self.folder / CHECKPOINT)
-        _check_same(self.folder, facts["config"], config.describe())
+        whose = f"checkpoint of run '{self.folder}' belongs to another run"
+        check_same(whose, facts["config"], config.describe())
         training = Training(config, threads)
         restore(training, arrays, facts["counters"])
         return training
@@ -141,8 +142,8 @@ def _went_wrong(name: str, value: Any, update: int, folder: Path) -> TrainingErr
     return TrainingError(f"{name} is {value} at update {update}: {kept}; a lower learning_rate may help")
 
 
-def _check_same(folder: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
-    """Refuse the checkpoint of a run that was configured otherwise, and say what differs."""
+def check_same(whose: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse what a run left that was configured otherwise: `whose`, and what differs."""
     if was == now:
         return
     pairs = [(key, was.get(key), now.get(key)) for key in {**was, **now}]
@@ -152,8 +153,7 @@ def _check_same(folder: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
             pairs += [(f"{name} {key}", before.get(key), after.get(key)) for key in {**before, **after}]
         elif before != after:
             raise InputError(
-                f"checkpoint of run '{folder}' belongs to another run: its {name} is {json.dumps(before)}, "
-                f"and now it is {json.dumps(after)}"
+                f"{whose}: its {name} is {json.dumps(before)}, and now it is {json.dumps(after)}"
             )
 
 

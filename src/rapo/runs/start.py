@@ -45,14 +45,15 @@ def start(
     save_every: int = SAVE_EVERY,
     quiet: bool = False,
     threads: int = 0,
+    display: Display | None = None,
 ) -> Run:
-    """`train` for a configuration that is made already."""
+    """`train` for a configuration that is made already; `display` replaces the usual one."""
     check_interval(save_every)
     name = f"{config.task.name}-{config.algorithm.name}-{config.seed}"
     training = Training(config, threads)
     run = create(config, Path("runs") / name if out is None else Path(out))
-    with alone(run.folder), _display(config, quiet) as display:
-        drive(training, run.folder, display, save_every)
+    with alone(run.folder), _display(config, quiet, display) as shows:
+        drive(training, run.folder, shows, save_every)
     return run
 
 
@@ -64,17 +65,18 @@ def resume(
     save_every: int = SAVE_EVERY,
     quiet: bool = False,
     threads: int = 0,
+    display: Display | None = None,
 ) -> Run:
     """Go on with a run that was interrupted, to the numbers it would have had; return it.
 
-    task, algo: needed where they are not built in.
+    task, algo: needed where they are not built in; display: replaces the usual one.
     """
     check_interval(save_every)
     run = Run(Path(folder), task, algo)
     with alone(run.folder):
         training = run.training(threads)
-        with _display(training.config, quiet) as display:
-            drive(training, run.folder, display, save_every)
+        with _display(training.config, quiet, display) as shows:
+            drive(training, run.folder, shows, save_every)
     return run
 
 
@@ -84,5 +86,7 @@ def check_interval(updates: int) -> None:
         raise InputError(f"{updates} updates between checkpoints were asked for: it must be at least 1")
 
 
-def _display(config: Config, quiet: bool) -> AbstractContextManager[Display]:
-    return nullcontext(lambda _: None) if quiet else shown(config, Console())
+def _display(config: Config, quiet: bool, other: Display | None) -> AbstractContextManager[Display]:
+    if quiet or other is not None:
+        return nullcontext(other or (lambda _: None))
+    return shown(config, Console())

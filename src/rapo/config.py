@@ -40,6 +40,8 @@ class Settings:
     """Sizes of the hidden layers of policy and critic."""
     first_std: float = 1.0
     """Standard deviation of the first actions, in units of the action."""
+    heatmap_every: int = 40
+    """Updates between two rows of the value heatmaps; 0 means none."""
     ppo: PpoSettings = field(default_factory=PpoSettings)
     """The PPO update."""
 
@@ -47,6 +49,8 @@ class Settings:
         for name, value in (("num_envs", self.num_envs), ("horizon", self.horizon)):
             if value < 1:
                 raise InputError(f"option {name} is {value}: it must be at least 1")
+        if self.heatmap_every < 0:
+            raise InputError(f"option heatmap_every is {self.heatmap_every}: it must not be negative")
         for name, value, high in (
             ("discount", self.discount, 1 - 1e-9),
             ("gae_lambda", self.gae_lambda, 1.0),

@@ -57,9 +57,8 @@ def measure(run: Run, algo: str, seed: int, advance: Callable[[], None]) -> list
     task = make_task("hopper")
     names = task.dynamics.names
     rows = np.concatenate([task.dynamics.sweep(name, SCALES) for name in names])
-    outcome = evaluate(task, run.policy(), np.repeat(rows, EPISODES, axis=0), seed=seed, advance=advance)
-    returns = np.where(outcome.diverged, np.nan, outcome.returned)
-    means = np.nanmean(returns.reshape(len(names), len(SCALES), EPISODES), axis=2)
+    outcome = evaluate(task, run.policy(), rows, episodes=EPISODES, seed=seed, advance=advance)
+    means = outcome.means.reshape(len(names), len(SCALES))
     return [Curve(algo, name, SCALES, m.tolist()) for name, m in zip(names, means, strict=True)]
 
 

@@ -29,6 +29,7 @@ class Training:
 
     def __init__(self, config: Config, threads: int = 0) -> None:
         self.config = config
+        self.threads = threads
         algorithm, task = config.algorithm, config.task
         self.models, prior = algorithm.dynamics.ensemble(task.dynamics, stream(config.seed, 0, ENSEMBLE))
         self.learner = init(config, prior)

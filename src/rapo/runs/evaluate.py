@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rapo.errors import InputError
 from rapo.learn import Learner
 from rapo.learner.rollout import HostPolicy, one_thread
 from rapo.world.mujoco_cpu import MujocoSimulator
+from rapo.world.streams import STATES, stream
 from rapo.world.task import Bools, Floats, Task
 
 
@@ -33,30 +35,45 @@ def actor(task: Task, learner: Learner) -> Actor:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One episode for each row of dynamics."""
+    """Some episodes under each of n rows of dynamics."""
 
     returned: Floats
-    """`[n]`, the sum of rewards."""
+    """`[n, episodes]`, the sum of rewards."""
     length: NDArray[np.int64]
-    """`[n]`, steps."""
+    """`[n, episodes]`, steps."""
     terminated: Bools
-    """`[n]`, ended by the task, and not by the time limit."""
+    """`[n, episodes]`, ended by the task, and not by the time limit."""
     diverged: Bools
-    """`[n]`, cut off because the physics failed: not to be averaged in."""
+    """`[n, episodes]`, cut off because the physics failed: not to be averaged in."""
+
+    @property
+    def means(self) -> Floats:
+        """`[n]`, the mean return of the episodes that did not diverge; NaN where all did."""
+        good = ~self.diverged
+        total = np.sum(self.returned, axis=1, where=good)
+        return np.divide(total, good.sum(axis=1), out=np.full(len(total), np.nan), where=good.any(axis=1))
 
 
 def evaluate(
     task: Task,
     policy: Callable[[Floats], NDArray[np.floating]],
-    dynamics: Floats,
+    dynamics: ArrayLike,
     *,
+    episodes: int = 1,
     seed: int,
     threads: int = 0,
     advance: Callable[[], None] = lambda: None,
 ) -> Evaluated:
-    """One episode under each row of `dynamics` `[n, P]`; `advance` is called once a step."""
-    n = len(dynamics)
-    simulator = MujocoSimulator(task, n, seed=seed, dynamics=dynamics, threads=threads)
+    """Episodes under each row of `dynamics` `[n, P]`, from the same initial states under each.
+
+    seed: where the initial states come from; advance: called once for every step of them all.
+    """
+    check_episodes(episodes)
+    rows = np.repeat(task.dynamics.check(dynamics), episodes, axis=0)
+    n = len(rows)
+    simulator = MujocoSimulator(task, n, seed=seed, threads=threads)
+    qpos, qvel = task.reset(episodes, stream(seed, 0, STATES))
+    simulator.reset(rows, (np.tile(qpos, (n // episodes, 1)), np.tile(qvel, (n // episodes, 1))))
     returned, length = np.zeros(n), np.zeros(n, np.int64)
     running, terminated, diverged = np.ones(n, bool), np.zeros(n, bool), np.zeros(n, bool)
     with one_thread():
@@ -66,6 +83,17 @@ def evaluate(
             length += running
             terminated |= running & step.terminated
             diverged |= running & step.diverged
-            running &= ~step.done
+            if step.done.any():
+                simulator.retire(step.done)
+                running &= ~step.done
             advance()
-    return Evaluated(returned, length, terminated, diverged)
+    shape = (n // episodes, episodes)
+    return Evaluated(
+        returned.reshape(shape), length.reshape(shape), terminated.reshape(shape), diverged.reshape(shape)
+    )
+
+
+def check_episodes(episodes: int) -> None:
+    """Refuse a number of episodes that is none."""
+    if not isinstance(episodes, int | np.integer) or episodes < 1:
+        raise InputError(f"{episodes} episodes were asked for: it must be at least 1")

@@ -32,10 +32,10 @@ class Nominal:
 
 def nominal(run: Run, episodes: int, seed: int) -> Nominal:
     """Evaluate the policy of a run from initial states that `seed` decides."""
-    training = run.training(threads=1)
+    training = run.trained(threads=1)
     config = training.config
     policy = actor(config.task, training.learner)
-    outcome = evaluate(config.task, policy, config.task.dynamics.nominal(episodes), seed=seed)
+    outcome = evaluate(config.task, policy, config.task.dynamics.nominal(), episodes=episodes, seed=seed)
     good = ~outcome.diverged
     if not good.any():
         raise InputError(

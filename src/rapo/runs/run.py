@@ -3,7 +3,9 @@
 config.json               the resolved configuration
 metrics.jsonl             a line for every update
 tensorboard/              the same, for TensorBoard
+heatmap.jsonl             what the critic expects under other dynamics, every now and then
 checkpoint.safetensors    all state, to resume from and to take the policy from
+sweep.csv, search.json    how the policy does under other dynamics, once it was looked at
 """
 
 import fcntl
@@ -23,6 +25,7 @@ from rapo.errors import InputError, Interrupted, TrainingError
 from rapo.files import write_atomically
 from rapo.runs.checkpoint import read_checkpoint, write_checkpoint
 from rapo.runs.evaluate import Actor, actor
+from rapo.runs.heatmap import Heatmap
 from rapo.runs.interrupt import interrupts
 from rapo.runs.metrics import MetricsWriter, read_metrics
 from rapo.runs.state import gather, restore
@@ -79,9 +82,21 @@ class Run:
         restore(training, arrays, facts["counters"])
         return training
 
+    def check_trained(self) -> None:
+        """Refuse a run that never saved: it has no policy to look at."""
+        if _config_file(self.folder).exists() and not (self.folder / CHECKPOINT).exists():
+            raise InputError(
+                f"run '{self.folder}' has no checkpoint yet: go on with rapo resume {self.folder}"
+            )
+
+    def trained(self, threads: int = 0) -> Training:
+        """`training` of a run that has saved."""
+        self.check_trained()
+        return self.training(threads)
+
     def policy(self) -> Actor:
         """The policy as it was when the run last saved: call it with observations `[N, observation]`."""
-        training = self.training(threads=1)
+        training = self.trained(threads=1)
         return actor(training.config.task, training.learner)
 
 
@@ -115,14 +130,17 @@ def save(training: Training, folder: Path) -> None:
 def drive(training: Training, folder: Path, display: Display, save_every: int) -> None:
     """Train to the end, writing metrics and checkpoints; Ctrl-C saves, then raises Interrupted."""
     writer = MetricsWriter(folder, training.updates)
-    with closing(writer), interrupts() as interrupted:
+    heatmap = Heatmap(training, folder)
+    with closing(writer), closing(heatmap), interrupts() as interrupted:
         while not training.finished:
             metrics = training.update()
             check_finite(metrics, folder)
             writer.write(metrics)
+            heatmap(training)
             display(metrics)
             if training.finished or interrupted() or training.updates % save_every == 0:
                 writer.sync()
+                heatmap.sync()
                 save(training, folder)
             if interrupted():
                 raise Interrupted(f"saved after {training.steps:,} steps: go on with rapo resume {folder}")

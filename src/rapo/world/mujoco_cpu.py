@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rapo.errors import InputError, unknown
 from rapo.world.physics import Ids, Physics
-from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, Step
+from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, States, Step
 from rapo.world.streams import DYNAMICS, STATES, check_seed, stream
 from rapo.world.task import Bools, Floats, Task
 
@@ -67,6 +67,7 @@ class MujocoSimulator:
         self._branching: Physics | None = None
         self._branching_models = np.empty((0, len(task.dynamics)))
         self._all: Ids = np.arange(num_envs)
+        self._moving: Ids | None = None
         self._none: Bools = _read_only(np.zeros(num_envs, bool))
         self._memory = np.empty((num_envs, task.memory_size))
         self._observation = np.empty((num_envs, task.observation_size))
@@ -84,15 +85,22 @@ class MujocoSimulator:
         """The parameter values in force, `[N, P]`."""
         return self._dynamics.copy()
 
-    def reset(self, dynamics: ArrayLike | None = None) -> Floats:
-        """Start every episode anew, under other dynamics where given; return the observations."""
+    def reset(self, dynamics: ArrayLike | None = None, states: States | None = None) -> Floats:
+        """Start every episode anew, under other dynamics and from given states where they are given."""
+        states = None if states is None else self._checked_states(states)
         if dynamics is not None:
             self._dynamics = self._checked_dynamics(dynamics)
             self._physics.set_dynamics(self._dynamics)
         memory, observation = np.empty_like(self._memory), np.empty_like(self._observation)
-        self._begin(self._all, memory, observation, self.fresh if dynamics is None else None)
+        self._begin(self._all, memory, observation, self.fresh if dynamics is None else None, states)
         self._moved_on(memory, observation, np.zeros(self.num_envs, np.int64))
+        self._moving = None
         return self._observation
+
+    def retire(self, rows: Bools) -> None:
+        """Leave these environments `[N]` alone: `step` moves them no more until a reset or a restore."""
+        moving = self._all if self._moving is None else self._moving
+        self._moving = moving[~rows[moving]]
 
     def step(self, actions: ArrayLike, forces: ArrayLike | None = None) -> Step:
         """Take one step with actions `[N, action]` and forces `[N, bodies, 6]` on the named bodies."""
@@ -103,7 +111,7 @@ class MujocoSimulator:
         physics.ctrl[...] = actions
         if forces is not None:
             physics.xfrc_applied[:, self._force_bodies] = forces
-        failed = physics.step(task.frame_skip)
+        failed = physics.step(task.frame_skip, self._moving)
         if forces is not None:
             physics.xfrc_applied[:, self._force_bodies] = 0
         memory = task.remember(physics.data)
@@ -159,6 +167,7 @@ class MujocoSimulator:
         self._observation = _read_only(snapshot.observation.copy())
         self._elapsed = snapshot.elapsed.copy()
         self._seed, self._clock = int(snapshot.seed[0]), int(snapshot.clock[0])
+        self._moving = None
         return self._observation
 
     def branch(
@@ -209,16 +218,24 @@ class MujocoSimulator:
         terminated &= valid
         return Branches(observation, reward, terminated, valid, diverged)
 
-    def _begin(self, ids: Ids, memory: Floats, observation: Floats, fresh: FreshDynamics | None) -> None:
+    def _begin(
+        self,
+        ids: Ids,
+        memory: Floats,
+        observation: Floats,
+        fresh: FreshDynamics | None,
+        states: States | None = None,
+    ) -> None:
         """Start new episodes in environments `ids`, and write their rows of memory and observation."""
-        qpos, qvel = self.task.reset(len(ids), stream(self._seed, self._clock, STATES))
+        if states is None:
+            states = self.task.reset(len(ids), stream(self._seed, self._clock, STATES))
         if fresh is not None:
             rows = self.task.dynamics.check(fresh(len(ids), stream(self._seed, self._clock, DYNAMICS)))
             if len(rows) != len(ids):
                 raise InputError(f"fresh returned {len(rows)} rows of dynamics: it was asked for {len(ids)}")
             self._dynamics[ids] = rows
             self._physics.set_dynamics(rows, ids)
-        self._physics.place(ids, qpos, qvel)
+        self._physics.place(ids, *states)
         data = self._physics.data.rows(ids)
         memory[ids] = self.task.remember(data)
         observation[ids] = self.task.observe(data)
@@ -268,6 +285,16 @@ class MujocoSimulator:
                 "give one for all or one for each"
             )
         return np.repeat(rows, self.num_envs // len(rows), axis=0)
+
+    def _checked_states(self, states: States) -> States:
+        given = tuple(_numbers("states", x) for x in states)
+        wanted = (self.num_envs, self.task.model.nq), (self.num_envs, self.task.model.nv)
+        shapes = tuple(x.shape for x in given)
+        if shapes != wanted:
+            raise InputError(f"states of shapes {shapes} were given: allowed are qpos and qvel, {wanted}")
+        if not all(map(_finite, given)):
+            raise InputError("states were given that are not all finite: they must be")
+        return given[0], given[1]
 
     def _checked_actions(self, actions: ArrayLike, rows: int) -> Floats:
         actions = _numbers("actions", actions)

@@ -16,6 +16,8 @@ from rapo.world.task import Bools, Floats, Task
 
 FreshDynamics = Callable[[int, np.random.Generator], Floats]
 """Draws dynamics `[n, P]` for n environments that start an episode, from the generator it is given."""
+States = tuple[Floats, Floats]
+"""qpos `[n, nq]` and qvel `[n, nv]`."""
 
 
 class Step(NamedTuple):
@@ -148,8 +150,15 @@ class Simulator(Protocol):
         """The latest of them."""
         ...
 
-    def reset(self, dynamics: ArrayLike | None = None) -> Floats:
-        """Start every episode anew, under other dynamics where given; return the observations."""
+    def reset(self, dynamics: ArrayLike | None = None, states: States | None = None) -> Floats:
+        """Start every episode anew, under other dynamics where given; return the observations.
+
+        states: qpos `[N, nq]` and qvel `[N, nv]` to start from; drawn by the task where they are not given.
+        """
+        ...
+
+    def retire(self, rows: Bools) -> None:
+        """Leave these environments `[N]` alone: `step` moves them no more until a reset or a restore."""
         ...
 
     def step(self, actions: ArrayLike, forces: ArrayLike | None = None) -> Step:

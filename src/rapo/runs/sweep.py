@@ -1,0 +1,175 @@
+"""The robustness sweep of a run: one parameter at a time through its test range, the others nominal.
+
+All settings and episodes of a policy are stepped together in one batch. Every setting, and every run swept
+with the same seed, starts its episodes from the same initial states, so that differences are due to the
+dynamics and the policy. The table is `sweep.csv` in the run folder, a row for every episode.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from polars.exceptions import PolarsError
+
+from rapo.errors import InputError
+from rapo.files import write_atomically
+from rapo.runs.evaluate import actor, evaluate
+from rapo.runs.run import Run
+from rapo.world.dynamics import Dynamics, Range
+from rapo.world.task import Bools, Floats
+
+FILE = "sweep.csv"
+EPISODES, SEED = 20, 1000
+SCALES = 11
+SCHEMA = {
+    "parameter": pl.String,
+    "scale": pl.Float64,
+    "episode": pl.Int64,
+    "return": pl.Float64,
+    "length": pl.Int64,
+    "terminated": pl.Boolean,
+    "diverged": pl.Boolean,
+    "updates": pl.Int64,
+    "seed": pl.Int64,
+}
+
+
+def usual_scales(dynamics: Dynamics, parameter: str) -> Floats:
+    """Values of a parameter `[n]` from one end of its test range to the other, the nominal one included."""
+    known = dynamics[parameter]
+    values = np.append(np.linspace(*known.test, SCALES), float(known.nominal or 0.0))
+    return np.unique(values.round(9))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean returns over the swept scales of one parameter, diverged episodes left out; None where none is."""
+
+    parameter: str
+    nominal: float | None
+    in_distribution: float | None
+    """Inside the training range."""
+    out_of_distribution: float | None
+    """Outside it."""
+    worst: float
+    """At the worst scale."""
+    worst_scale: float
+
+
+def summary(table: pl.DataFrame, dynamics: Dynamics) -> list[Summary]:
+    """One line for each parameter of a sweep."""
+    lines = []
+    good = table.filter(~pl.col("diverged"))
+    means = good.group_by("parameter", "scale", maintain_order=True).agg(pl.col("return").mean())
+    for (name,), rows in means.group_by(["parameter"], maintain_order=True):
+        known = dynamics[str(name)]
+        scales, returns = rows["scale"].to_numpy(), rows["return"].to_numpy()
+        inside = is_trained(scales, known.train)
+        worst = int(np.argmin(returns))
+        lines.append(
+            Summary(
+                str(name),
+                _mean(returns[scales == known.nominal]),
+                _mean(returns[inside]),
+                _mean(returns[~inside]),
+                float(returns[worst]),
+                float(scales[worst]),
+            )
+        )
+    return lines
+
+
+def is_trained(scales: Floats, trained: Range) -> Bools:
+    """Which scales `[n]` lie in the range met in training, its ends included."""
+    low, high = trained
+    return (scales >= low - 1e-9) & (scales <= high + 1e-9)
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def settings(
+    dynamics: Dynamics, parameters: Sequence[str] | None, scales: Sequence[float] | None
+) -> list[tuple[str, float]]:
+    """What to sweep: pairs of a parameter and its value."""
+    names = dynamics.names if parameters is None else tuple(dict.fromkeys(parameters))
+    if not names or (scales is not None and not len(scales)):
+        raise InputError("a sweep over no parameters or no scales was asked for: give at least one of each")
+    return [
+        (name, float(value))
+        for name in names
+        for value in (usual_scales(dynamics, name) if scales is None else np.unique(scales))
+    ]
+
+
+def sweep(
+    run: Run,
+    *,
+    parameters: Sequence[str] | None = None,
+    scales: Sequence[float] | None = None,
+    episodes: int = EPISODES,
+    seed: int = SEED,
+    threads: int = 0,
+    advance: Callable[[], None] = lambda: None,
+) -> pl.DataFrame:
+    """Sweep the policy of a run and write its table; `advance` is called once a step.
+
+    What the table knows already of other parameters stays, if it is about the same policy and the same
+    initial states.
+    """
+    training = run.trained(threads=1)
+    task = training.config.task
+    pairs = settings(task.dynamics, parameters, scales)
+    rows = np.concatenate([task.dynamics.sweep(name, [value]) for name, value in pairs])
+    distinct, place = np.unique(rows, axis=0, return_inverse=True)
+    policy = actor(task, training.learner)
+    outcome = evaluate(task, policy, distinct, episodes=episodes, seed=seed, threads=threads, advance=advance)
+    table = pl.DataFrame(
+        {
+            "parameter": np.repeat([name for name, _ in pairs], episodes),
+            "scale": np.repeat([value for _, value in pairs], episodes),
+            "episode": np.tile(np.arange(episodes), len(pairs)),
+            "return": outcome.returned[place].ravel(),
+            "length": outcome.length[place].ravel(),
+            "terminated": outcome.terminated[place].ravel(),
+            "diverged": outcome.diverged[place].ravel(),
+            "updates": training.updates,
+            "seed": seed,
+        },
+        schema=SCHEMA,
+    )
+    table = _with_others(table, read_sweep(run.folder), task.dynamics.names)
+    write_atomically(run.folder / FILE, table.write_csv().encode())
+    return table
+
+
+def read_sweep(folder: Path) -> pl.DataFrame | None:
+    """The table of a run, or None if it was not swept."""
+    path = folder / FILE
+    if not path.is_file():
+        return None
+    try:
+        table = pl.read_csv(path, schema=SCHEMA)
+    except (PolarsError, OSError):
+        raise InputError(f"table '{path}' is damaged: sweep the run again") from None
+    if table.null_count().sum_horizontal().sum() or not table["return"].is_finite().all():
+        raise InputError(f"table '{path}' is damaged: sweep the run again")
+    return table
+
+
+def _with_others(new: pl.DataFrame, old: pl.DataFrame | None, order: Sequence[str]) -> pl.DataFrame:
+    """The new table and what the old one says of other parameters under the same conditions."""
+    if old is None or not len(old):
+        return new
+    columns = ("updates", "seed")
+    alike = all(old[c].unique().to_list() == new[c].unique().to_list() for c in columns)
+    if not alike or old["episode"].n_unique() != new["episode"].n_unique():
+        return new
+    kept = old.filter(~pl.col("parameter").is_in(new["parameter"].unique().to_list()))
+    place = {name: i for i, name in enumerate(order)}
+    return pl.concat((kept, new)).sort(
+        pl.col("parameter").replace_strict(place, default=len(place)), maintain_order=True
+    )

@@ -16,16 +16,16 @@ from typing import Any
 from rapo.errors import InputError, TrainingError
 from rapo.files import write_atomically
 from rapo.runs.checkpoint import read_facts
-from rapo.runs.grid_file import Cell, Grid
+from rapo.runs.grid_file import SEARCH, Cell, Grid
 from rapo.runs.metrics import read_metrics
 from rapo.runs.run import CHECKPOINT, CONFIG, Run, check_same
-from rapo.runs.search import read_search, search
+from rapo.runs.search import planned_evaluations, read_search, search
 from rapo.runs.start import SAVE_EVERY, resume, start
-from rapo.runs.sweep import read_sweep, sweep
+from rapo.runs.sweep import read_sweep, settings, sweep
 
 FAILURE = "failure.txt"
-Watch = Callable[[str, int | None], Callable[[], None]]
-"""Told which step begins and how often it advances, if that is known; what it returns is called each time."""
+Watch = Callable[[str, int], Callable[[], None]]
+"""Told which step begins and how often it advances at most; what it returns is called each time."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Outcome:
     """What went wrong, in a sentence."""
 
 
-def unwatched(step: str, total: int | None) -> Callable[[], None]:
+def unwatched(step: str, total: int) -> Callable[[], None]:
     """Show nothing."""
     return lambda: None
 
@@ -56,10 +56,12 @@ def run_cell(
             done.append("trained")
         run = Run(cell.folder)
         if not _swept(cell, grid):
-            sweep(run, **grid.sweep, threads=threads, advance=watch("sweeping", None))
+            advance = watch("sweeping", run.config().task.time_limit)
+            sweep(run, **grid.sweep, threads=threads, advance=advance)
             done.append("swept")
-        if grid.search is not None and not _searched(cell, grid):
-            search(run, **grid.search, threads=threads, advance=watch("searching", None))
+        if grid.search is not None and ("swept" in done or not _searched(cell, grid)):
+            advance = watch("searching", _with_defaults(search, grid.search)["generations"] + 3)
+            search(run, **grid.search, threads=threads, advance=advance)
             done.append("searched")
         forget_failure(cell)
     except Exception as error:
@@ -134,24 +136,26 @@ def _updates(folder: Path) -> int:
 def _swept(cell: Cell, grid: Grid) -> bool:
     """Whether the sweep that the grid asks for has been made, of the policy as it is in the end."""
     table = read_sweep(cell.folder)
-    if table is None:
+    if table is None or not len(table):
         return False
-    wanted = _with_defaults(sweep, grid.sweep)
-    parameters, scales = wanted["parameters"], wanted["scales"]
+    config, wanted = cell.config(), _with_defaults(sweep, grid.sweep)
+    pairs = settings(config.task.dynamics, wanted["parameters"], wanted["scales"])
     return (
-        set(table["updates"]) == {cell.config().updates}
+        set(table["updates"]) == {config.updates}
         and set(table["seed"]) == {wanted["seed"]}
         and set(table["episode"]) == set(range(wanted["episodes"]))
-        and (parameters is None or set(table["parameter"]) == set(parameters))
-        and (scales is None or set(table["scale"]) >= set(map(float, scales)))
+        and set(pairs) <= set(zip(table["parameter"], table["scale"], strict=True))
     )
 
 
 def _searched(cell: Cell, grid: Grid) -> bool:
-    """Whether the search has been made, of the policy as it is in the end."""
+    """Whether the search that the grid asks for has been made, of the policy as it is in the end."""
     found = read_search(cell.folder)
+    if found is None:
+        return False
     wanted = _with_defaults(search, grid.search or {})
-    return found is not None and (found.updates, found.seed) == (cell.config().updates, wanted["seed"])
+    spent = planned_evaluations(*(wanted[name] for name in SEARCH if name != "seed"))
+    return (found.updates, found.seed, found.evaluations) == (cell.config().updates, wanted["seed"], spent)
 
 
 def _with_defaults(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

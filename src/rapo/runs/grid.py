@@ -145,7 +145,7 @@ def _shown(
         step = progress.add_task("", visible=False)
 
         def watches(cell: Cell) -> Watch:
-            def watch(name: str, total: int | None) -> Callable[[], None]:
+            def watch(name: str, total: int) -> Callable[[], None]:
                 progress.reset(step, total=total, description=f"{cell.name}: {name}", visible=True)
                 return lambda: progress.advance(step)
 

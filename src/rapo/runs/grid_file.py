@@ -24,6 +24,9 @@ KEYS = (*REQUIRED, "out", "options", "algorithm", "sweep", "search")
 SWEEP = ("episodes", "seed", "parameters", "scales")
 SEARCH = ("generations", "population", "episodes", "final_episodes", "seed")
 
+LEAST = {"population": 4, "final_episodes": 2}
+"""What CMA-ES and an interval need at least."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -179,7 +182,7 @@ def _check_numbers(key: str, table: Mapping[str, Any]) -> None:
         if name == "seed":
             check_seed(_whole(f"{key}.seed", value, 0))
         elif name not in ("parameters", "scales"):
-            _whole(f"{key}.{name}", value, 1)
+            _whole(f"{key}.{name}", value, LEAST.get(name, 1))
 
 
 def _check_keys(kind: str, given: Iterable[str], known: Iterable[str]) -> None:

@@ -98,7 +98,7 @@ def search(
     def play(rows: Floats, number: int, seed: int) -> Evaluated:
         return evaluate(task, policy, rows, episodes=number, seed=seed, threads=threads)
 
-    points, spent = _candidates(task, play, generations, population, episodes, seed, advance)
+    points = _candidates(task, play, generations, population, episodes, seed, advance)
     parameter, scale = _worst(table)
     on_axis = task.dynamics.sweep(parameter, [scale])
     again = play(np.concatenate((points, on_axis)), final_episodes, seed + 1).means
@@ -109,7 +109,7 @@ def search(
     result = Found(
         updates=training.updates,
         seed=seed,
-        evaluations=spent + final_episodes * (len(points) + 1),
+        evaluations=planned_evaluations(generations, population, episodes, final_episodes),
         episodes=int((~final.diverged[0]).sum()),
         point=dict(zip(task.dynamics.names, worst[0].tolist(), strict=True)),
         returned=found,
@@ -121,6 +121,12 @@ def search(
     write_atomically(run.folder / FILE, (json.dumps(asdict(result), indent=1) + "\n").encode())
     advance()
     return result
+
+
+def planned_evaluations(generations: int, population: int, episodes: int, final_episodes: int) -> int:
+    """Episodes that a search spends before its final: on its generations, then on its best points again."""
+    points = generations * population
+    return points * episodes + (min(FINALISTS, points) + 1) * final_episodes
 
 
 def read_search(folder: Path) -> Found | None:
@@ -143,8 +149,8 @@ def _candidates(
     episodes: int,
     seed: int,
     advance: Callable[[], None],
-) -> tuple[Floats, int]:
-    """The worst points met on the way, `[finalists, P]`, and how many episodes it took."""
+) -> Floats:
+    """The worst points met on the way, `[finalists, P]`."""
     low, high = task.dynamics.box("test")
     free = high > low
     optimiser = CMA(
@@ -166,7 +172,7 @@ def _candidates(
         returned.append(means)
         advance()
     order = np.argsort(np.concatenate(returned), kind="stable")[:FINALISTS]
-    return np.concatenate(met)[order], generations * population * episodes
+    return np.concatenate(met)[order]
 
 
 def _worst(table: pl.DataFrame) -> tuple[str, float]:

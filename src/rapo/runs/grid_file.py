@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,7 @@ def _options(said: Mapping[str, Any], algorithms: Sequence[str]) -> dict[str, di
     shared, special = _table(said, "options"), _table(said, "algorithm")
     _check_keys("algorithm of this grid under [algorithm]", special, algorithms)
     known = {algo: {**options(Settings()), **options(find_algorithm(algo))} for algo in algorithms}
-    _check_keys("option under [options]", shared, {name for names in known.values() for name in names})
+    _check_keys("option under [options]", shared, dict.fromkeys(chain(*known.values())))
     found: dict[str, dict[str, Any]] = {}
     for algo, names in known.items():
         own = _table(special, algo, "algorithm.")
@@ -162,7 +162,10 @@ def _sweep(said: Mapping[str, Any], tasks: Sequence[str]) -> dict[str, Any]:
             raise InputError(f"key sweep.scales is {scales!r}: allowed is a list of numbers")
         for dynamics in (make_task(task).dynamics for task in tasks):
             for name in table.get("parameters", dynamics.names):
-                dynamics.sweep(name, scales)
+                try:
+                    dynamics.sweep(name, scales)
+                except InputError as error:
+                    raise InputError(f"key sweep.scales is {scales!r}: {error}") from None
     return dict(table)
 
 

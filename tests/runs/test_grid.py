@@ -1,0 +1,354 @@
+"""Running a grid: what is done is skipped, what was interrupted goes on, what fails stops nothing else."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from rich.console import Console
+
+from rapo.cli import main
+from rapo.errors import InputError, Interrupted
+from rapo.runs.checkpoint import read_checkpoint, read_facts
+from rapo.runs.grid import failures, read_grid, run_grid, status
+from rapo.runs.heatmap import read_heatmap
+from rapo.runs.run import CHECKPOINT, CONFIG, Run, create
+
+UPDATES = 20
+TINY = """
+tasks = ["hopper"]
+algorithms = ["ppo"]
+seeds = [0, 1]
+steps = {steps}
+out = "{out}"
+[options]
+num_envs = 4
+horizon = 8
+epochs = 1
+minibatches = 2
+heatmap_every = 10
+{options}
+[sweep]
+episodes = 2
+parameters = ["mass", "torque"]
+scales = [0.8, 1.0]
+[search]
+generations = 1
+population = 4
+episodes = 1
+final_episodes = 2
+"""
+RESULTS = (CHECKPOINT, "sweep.csv", "search.json", "metrics.jsonl")
+
+
+def written(folder, options="", updates=UPDATES):
+    """The file of a grid in `folder`, whose runs go there too."""
+    path = folder / "tiny.toml"
+    path.write_text(TINY.format(steps=updates * 32, out=folder / "runs", options=options))
+    return path
+
+
+def shown(table):
+    console = Console(width=120, file=StringIO())
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+def files(grid):
+    return {
+        cell.folder / name: ((cell.folder / name).stat().st_mtime_ns, (cell.folder / name).read_bytes())
+        for cell in grid.cells
+        for name in RESULTS
+    }
+
+
+def assert_same_results(one, other):
+    for a, b in zip(one.cells, other.cells, strict=True):
+        arrays, facts = read_checkpoint(a.folder / CHECKPOINT)
+        others, other_facts = read_checkpoint(b.folder / CHECKPOINT)
+        assert facts == other_facts
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(array, others[name], name)
+        for name in ("sweep.csv", "search.json", CONFIG):
+            assert (a.folder / name).read_bytes() == (b.folder / name).read_bytes()
+        timeless = [
+            [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in Run(c.folder).metrics()]
+            for c in (a, b)
+        ]
+        assert timeless[0] == timeless[1]
+        assert len(timeless[0]) == facts["counters"]["updates"]
+        assert read_heatmap(a.folder) == read_heatmap(b.folder) != []
+
+
+def soon(happens):
+    """What `happens` returns once it is true, asked again and again for a minute at most."""
+    for _ in range(6000):
+        if happened := happens():
+            return happened
+        time.sleep(0.01)
+    raise AssertionError("waited for a minute")
+
+
+def press_ctrl_c_when_training(cells):
+    """Interrupt this process once all cells have learned from a few updates, from a thread."""
+
+    def press():
+        logs = [cell.folder / "metrics.jsonl" for cell in cells]
+        soon(lambda: all(log.exists() and log.read_bytes().count(b"\n") > 2 for log in logs))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+
+
+def trainers(folder):
+    """The processes that hold the lock of a run folder, which only those that train there do."""
+    number = f":{(folder / CONFIG).stat().st_ino}" if (folder / CONFIG).exists() else None
+    locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return [int(lock[4]) for lock in locks if number and lock[1] == "FLOCK" and lock[5].endswith(number)]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    grid = read_grid(written(tmp_path_factory.mktemp("finished")))
+    outcomes = run_grid(grid)
+    assert [(o.cell, o.done, o.failure) for o in outcomes] == [
+        (cell, ("trained", "swept", "searched"), None) for cell in grid.cells
+    ]
+    return grid
+
+
+def test_every_run_is_trained_swept_and_searched(finished):
+    for cell in finished.cells:
+        assert read_facts(cell.folder / CHECKPOINT)["counters"]["updates"] == UPDATES
+        table = pl.read_csv(cell.folder / "sweep.csv")
+        assert (len(table), set(table["updates"])) == (2 * 2 * 2, {UPDATES})
+        assert not (cell.folder / "failure.txt").exists()
+
+
+def test_finished_runs_are_skipped_and_left_untouched(finished, capsys):
+    before = files(finished)
+    main(["grid", str(finished.path)])
+    assert capsys.readouterr().out.count("was finished") == 2
+    assert files(finished) == before
+
+
+def test_ctrl_c_saves_and_running_again_goes_on_to_the_same_results(finished, tmp_path):
+    grid = read_grid(written(tmp_path))
+    never_saved = grid.cells[1]
+    create(never_saved.config(), never_saved.folder)
+
+    press_ctrl_c_when_training(grid.cells[:1])
+    with pytest.raises(Interrupted, match=r"0 of 2 runs are done.* go on with rapo grid .*tiny\.toml"):
+        run_grid(grid, save_every=1000)
+    saved = read_facts(grid.cells[0].folder / CHECKPOINT)["counters"]["updates"]
+    assert 0 < saved < UPDATES
+    states = shown(status(grid))
+    assert f"training {saved / UPDATES:.0%}" in states
+    assert "training 0%" in states
+    run_grid(grid)
+    assert_same_results(finished, grid)
+
+
+def test_a_run_that_fails_is_reported_and_tried_again_while_the_others_finish(finished, tmp_path, capsys):
+    path = written(tmp_path)
+    grid = read_grid(path)
+    other, good = grid.cells
+    create(replace(other.config(), steps=1), other.folder)
+    with pytest.raises(SystemExit) as stopped:
+        main(["grid", str(path)])
+    assert stopped.value.code == 1
+    printed = capsys.readouterr()
+    assert re.search(r"1 of 2 runs failed: rapo grid .*tiny\.toml tries them again", printed.err)
+    sentence = (other.folder / "failure.txt").read_text()
+    assert sentence == (
+        f"folder '{other.folder}' holds another run: its steps is 1, and now it is {other.steps}\n"
+    )
+    assert sentence.strip() in printed.out
+    assert "ppo on hopper, seed 0" in printed.out
+    assert not (good.folder / "failure.txt").exists()
+    assert (good.folder / "search.json").exists()
+    assert re.search(r"hopper +ppo +failed +searched", shown(status(grid)))
+
+    (other.folder / CONFIG).unlink()
+    main(["grid", str(path)])
+    assert "ppo on hopper, seed 1: was finished" in capsys.readouterr().out
+    assert_same_results(finished, grid)
+    assert not (other.folder / "failure.txt").exists()
+    assert re.search(r"hopper +ppo +searched +searched", shown(status(grid)))
+
+
+def test_training_that_goes_wrong_is_a_failure_of_that_run_alone(tmp_path):
+    grid = read_grid(written(tmp_path, "learning_rate = [1e30, 3e-4]", updates=3))
+    outcomes = run_grid(grid)
+    assert [outcome.failure is None for outcome in outcomes] == [False, False, True, True]
+    for outcome in outcomes[:2]:
+        said = (outcome.cell.folder / "failure.txt").read_text()
+        assert said == f"{outcome.failure}\n"
+        assert "a lower learning_rate may help" in said
+    table = failures(outcomes)
+    assert table is not None
+    assert table.row_count == 2
+    assert failures(outcomes[2:]) is None
+
+
+def test_what_belongs_to_another_policy_or_was_measured_otherwise_is_made_again(finished, tmp_path):
+    grid = read_grid(written(tmp_path))
+    run_grid(grid)
+    cell, other = grid.cells
+    table = pl.read_csv(cell.folder / "sweep.csv")
+    table.with_columns(updates=pl.lit(3)).write_csv(cell.folder / "sweep.csv")
+    assert [outcome.done for outcome in run_grid(grid)] == [("swept", "searched"), ()]
+    (other.folder / "search.json").unlink()
+    assert re.search(r"hopper +ppo +searched +swept", shown(status(grid)))
+    assert [outcome.done for outcome in run_grid(grid)] == [(), ("searched",)]
+    assert_same_results(finished, grid)
+    more = replace(grid, search={**(grid.search or {}), "episodes": 2})
+    assert [outcome.done for outcome in run_grid(more)] == [("searched",), ("searched",)]
+    more = replace(more, sweep={**grid.sweep, "episodes": 3})
+    assert re.search(r"hopper +ppo +trained +trained", shown(status(more)))
+    none = replace(more, search=None)
+    assert [outcome.done for outcome in run_grid(none)] == [("swept",), ("swept",)]
+    assert re.search(r"hopper +ppo +swept +swept", shown(status(none)))
+
+
+def test_the_status_runs_nothing_and_counts_where_seeds_are_many(tmp_path, capsys):
+    path = written(tmp_path)
+    path.write_text(path.read_text().replace("[0, 1]", str(list(range(12)))))
+    main(["grid", str(path), "--status"])
+    assert re.search(r"task +runs +12 seeds\s+─+\s+hopper +ppo +12 waiting", capsys.readouterr().out)
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_damaged_run_is_unusable_and_says_why(finished, tmp_path):
+    grid = read_grid(written(tmp_path))
+    create(grid.cells[0].config(), grid.cells[0].folder)
+    (grid.cells[0].folder / CHECKPOINT).write_bytes(b"nothing")
+    assert "unusable" in shown(status(grid))
+    outcomes = run_grid(grid)
+    assert re.search("checkpoint .* is damaged", outcomes[0].failure or "")
+    assert outcomes[1].failure is None
+    assert (grid.cells[0].folder / CHECKPOINT).read_bytes() == b"nothing"
+
+
+def test_runs_that_can_go_nowhere_are_refused_at_once(tmp_path, capsys):
+    path = written(tmp_path)
+    (tmp_path / "runs").write_text("a file")
+    with pytest.raises(SystemExit) as stopped:
+        main(["grid", str(path)])
+    assert stopped.value.code == 2
+    assert "runs' for the runs can't be made" in capsys.readouterr().err
+    with pytest.raises(InputError, match="0 updates between checkpoints"):
+        run_grid(read_grid(path), save_every=0)
+
+
+def test_a_terminal_gets_bars_and_a_line_for_each_run(tmp_path):
+    path = written(tmp_path, updates=2)
+    console = Console(force_terminal=True, width=120, file=(text := StringIO()))
+    run_grid(read_grid(path), console=console)
+    for words in (
+        "all runs",
+        "2/2",
+        "ppo on hopper, seed 1: training",
+        "1: trained, swept, searched in 0 min",
+    ):
+        assert words in text.getvalue()
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """The address of a Ray that others can join."""
+    code = """
+import ray, sys
+ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+print(ray.get_runtime_context().gcs_address, flush=True)
+sys.stdin.read()
+ray.shutdown()
+"""
+    quiet = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=quiet
+    ) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.communicate()
+
+
+def test_on_ray_ctrl_c_saves_and_a_killed_worker_is_replaced_with_the_same_results(cluster, tmp_path):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    here, there = (read_grid(written(tmp_path / name, updates=200)) for name in ("here", "there"))
+
+    press_ctrl_c_when_training(there.cells)
+    with pytest.raises(Interrupted, match="0 of 2 runs are done"):
+        run_grid(there, ray=True, address=cluster, save_every=10**6)
+    saved = [read_facts(cell.folder / CHECKPOINT)["counters"]["updates"] for cell in there.cells]
+    assert all(2 < updates < 200 for updates in saved)
+
+    killed = []
+
+    def kill():
+        victim = there.cells[1].folder
+        soon(lambda: trainers(victim) and len(Run(victim).metrics()) > saved[1] + 20)
+        killed.extend(trainers(victim))
+        os.kill(killed[0], signal.SIGKILL)
+
+    threading.Thread(target=kill, daemon=True).start()
+    outcomes = run_grid(there, ray=True, address=cluster, save_every=10)
+    assert [outcome.failure for outcome in outcomes] == [None, None]
+    assert len(killed) == 1
+    assert killed[0] != os.getpid()
+    run_grid(here)
+    assert_same_results(here, there)
+
+
+def test_a_ray_of_its_own_is_started_and_stopped(finished, capsys):
+    before = files(finished)
+    main(["grid", str(finished.path), "--ray"])
+    assert capsys.readouterr().out.count("was finished") == 2
+    assert files(finished) == before
+
+
+@pytest.mark.parametrize("answer", [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+def test_an_address_where_no_ray_is_is_refused_at_once(finished, capsys, monkeypatch, answer):
+    monkeypatch.setattr("rapo.runs.ray_pool.PATIENCE", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        if answer is None:
+            server.close()
+
+        def reply():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(100)
+                connection.sendall(answer)
+                connection.recv(100)
+
+        if answer is not None:
+            threading.Thread(target=reply, daemon=True).start()
+        with pytest.raises(SystemExit) as stopped:
+            main(["grid", str(finished.path), "--address", address])
+    assert stopped.value.code == 2
+    assert f"Ray address '{address}' can't be reached: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["nowhere", "host:", ":1", "127.0.0.1:99999", "host:http"])
+def test_what_is_no_address_is_refused(finished, address):
+    with pytest.raises(InputError, match=f"Ray address '{address}' was given: allowed are HOST:PORT"):
+        run_grid(finished, ray=True, address=address)
+
+
+def test_without_ray_a_sentence_says_how_to_install_it(finished, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"install it with pip install 'rapo\[cluster\]'"):
+        run_grid(finished, ray=True)

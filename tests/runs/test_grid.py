@@ -2,12 +2,14 @@
 
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -265,9 +267,9 @@ def test_a_terminal_gets_bars_and_a_line_for_each_run(tmp_path):
         assert words in text.getvalue()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster():
-    """The address of a Ray that others can join."""
+    """A Ray of two cores, with a token of its own: its address, and what others need to join it."""
     code = """
 import ray, sys
 ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
@@ -275,48 +277,48 @@ print(ray.get_runtime_context().gcs_address, flush=True)
 sys.stdin.read()
 ray.shutdown()
 """
-    quiet = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=quiet
-    ) as process:
+    secret = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    with started("-c", code, **secret, **quiet) as process:
         assert process.stdout is not None
-        yield process.stdout.readline().strip()
+        yield process.stdout.readline().strip(), secret
         process.communicate()
 
 
-def test_on_ray_ctrl_c_saves_and_a_killed_worker_is_replaced_with_the_same_results(cluster, tmp_path):
+def started(*arguments, **environment):
+    """A Python process that can be talked to."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)], text=True, env={**os.environ, **environment}, **pipes
+    )
+
+
+def test_on_ray_ctrl_c_saves_and_a_killed_worker_is_replaced_with_the_same_results(tmp_path, cluster):
+    address, secret = cluster
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     here, there = (read_grid(written(tmp_path / name, updates=200)) for name in ("here", "there"))
+    first, second = (cell.folder for cell in there.cells)
 
-    press_ctrl_c_when_training(there.cells)
-    with pytest.raises(Interrupted, match="0 of 2 runs are done"):
-        run_grid(there, ray=True, address=cluster, save_every=10**6)
-    saved = [read_facts(cell.folder / CHECKPOINT)["counters"]["updates"] for cell in there.cells]
-    assert all(2 < updates < 200 for updates in saved)
+    interrupted = started("-m", "rapo", "grid", there.path, "--ray", "--save-every", 10**6, **secret)
+    soon(lambda: len(Run(first).metrics()) > 2)
+    interrupted.send_signal(signal.SIGINT)
+    said, complaint = interrupted.communicate()
+    assert (interrupted.returncode, said) == (130, "")
+    assert re.fullmatch(r"rapo: interrupted, 0 of 2 runs are done.* go on with rapo grid .*\n", complaint)
+    saved = read_facts(first / CHECKPOINT)["counters"]["updates"]
+    assert 2 < saved < 200
 
-    killed = []
-
-    def kill():
-        victim = there.cells[1].folder
-        soon(lambda: trainers(victim) and len(Run(victim).metrics()) > saved[1] + 20)
-        killed.extend(trainers(victim))
-        os.kill(killed[0], signal.SIGKILL)
-
-    threading.Thread(target=kill, daemon=True).start()
-    outcomes = run_grid(there, ray=True, address=cluster, save_every=10)
-    assert [outcome.failure for outcome in outcomes] == [None, None]
-    assert len(killed) == 1
-    assert killed[0] != os.getpid()
+    killed = started("-m", "rapo", "grid", there.path, "--address", address, "--save-every", 10, **secret)
+    soon(lambda: trainers(second) and len(Run(second).metrics()) > 20)
+    (worker,) = trainers(second)
+    assert worker != killed.pid
+    os.kill(worker, signal.SIGKILL)
     run_grid(here)
+    said, complaint = killed.communicate()
+    assert (killed.returncode, complaint) == (0, "")
+    assert said.count("trained, swept, searched") == 2
     assert_same_results(here, there)
-
-
-def test_a_ray_of_its_own_is_started_and_stopped(finished, capsys):
-    before = files(finished)
-    main(["grid", str(finished.path), "--ray"])
-    assert capsys.readouterr().out.count("was finished") == 2
-    assert files(finished) == before
 
 
 @pytest.mark.parametrize("answer", [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
@@ -328,8 +330,7 @@ def test_an_address_where_no_ray_is_is_refused_at_once(finished, capsys, monkeyp
             server.close()
 
         def reply():
-            connection, _ = server.accept()
-            with connection:
+            with suppress(OSError), server.accept()[0] as connection:
                 connection.recv(100)
                 connection.sendall(answer)
                 connection.recv(100)

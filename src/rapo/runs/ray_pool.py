@@ -82,7 +82,7 @@ def _joined(address: str | None) -> Iterator[Any]:
         else:
             _check_answers(address)
             ray.init(address, **quiet)
-    except (ConnectionError, TimeoutError, ValueError, RuntimeError) as error:
+    except (ConnectionError, TimeoutError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         if isinstance(error, InputError):
             raise
         raise _unreachable(address, error) from None

@@ -20,6 +20,7 @@ lint: $(READY)
 bench: $(READY)
 	$(VENV)/bin/rapo bench world --json results/bench-world.json
 	$(VENV)/bin/rapo bench train --json results/bench-train.json
+	$(VENV)/bin/rapo bench evidence --json results/bench-evidence.json
 
 figures: $(READY)
 	$(VENV)/bin/rapo demo --figure docs/demo.png --json results/demo.json

@@ -76,6 +76,18 @@ def test_bench_train_writes_rows_that_add_up(tmp_path):
     assert rows[1]["share_dual"] == rows[1]["share_advnet"] == 0
 
 
+def test_bench_evidence_writes_rows_that_add_up(tmp_path):
+    file = tmp_path / "rows.json"
+    arguments = ("--episodes", "1", "--seconds", "0.1", "--algos", "ppo", "--json", str(file))
+    main(["bench", "evidence", *arguments])
+    sweep, heatmap = json.loads(file.read_text())
+    assert (sweep["task"], sweep["what"], heatmap["what"]) == ("hopper", "sweep", "heatmap of ppo")
+    for row in (sweep, heatmap):
+        assert row["ratio"] == pytest.approx(row["seconds"] / row["beside_seconds"])
+    assert sweep["steps"] >= 41
+    assert heatmap["steps"] == 4 * 41 * 16
+
+
 def test_bench_world_writes_rows_that_add_up(tmp_path):
     file = tmp_path / "rows.json"
     done = run(
@@ -124,6 +136,8 @@ def test_bench_world_writes_rows_that_add_up(tmp_path):
         (("train", "hopper", "--save-every", "0"), "0 updates between checkpoints were asked for"),
         (("resume", "no/such/run"), "folder 'no/such/run' is not a run"),
         (("eval", "nominal", "no/such/run"), "folder 'no/such/run' is not a run"),
+        (("sweep", "no/such/run"), "folder 'no/such/run' is not a run"),
+        (("search", "no/such/run"), "folder 'no/such/run' is not a run"),
         (("options", "pp"), "unknown algorithm 'pp': did you mean 'ppo'?"),
         (("demo", "--steps", "3", "--figure", "no/such/x.png"), "file 'no/such/x.png' can't be written"),
     ],

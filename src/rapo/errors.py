@@ -14,6 +14,10 @@ class InputError(ValueError):
     """Something the user gave can't be used; nothing was changed."""
 
 
+class BusyError(InputError):
+    """Another process is at it."""
+
+
 class TrainingError(RuntimeError):
     """Training can't go on; what was saved before is intact."""
 

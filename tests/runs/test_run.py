@@ -20,6 +20,7 @@ from rapo.cli import main
 from rapo.config import make_config
 from rapo.errors import InputError, TrainingError
 from rapo.runs.checkpoint import read_checkpoint, write_checkpoint
+from rapo.runs.heatmap import read_heatmap
 from rapo.runs.nominal import nominal
 from rapo.runs.run import CHECKPOINT, CONFIG, Run, check_finite, create, save
 from rapo.train import Training
@@ -50,6 +51,7 @@ def test_train_returns_a_run_with_everything_in_its_folder(finished):
         CONFIG,
         CHECKPOINT,
         "metrics.jsonl",
+        "heatmap.jsonl",
         "tensorboard",
     }
     said = json.loads((finished.folder / CONFIG).read_text())
@@ -216,6 +218,8 @@ def test_a_run_stopped_at_a_random_moment_resumes_to_the_numbers_of_one_that_was
     for name, array in first[0].items():
         np.testing.assert_array_equal(array, second[0][name], err_msg=name)
     assert timeless(Run(stopped).metrics()) == timeless(Run(never_stopped).metrics())
+    assert len(read_heatmap(stopped)) == 3
+    assert read_heatmap(stopped) == read_heatmap(never_stopped)
 
 
 def test_a_line_cut_short_by_a_kill_is_dropped(tmp_path):
@@ -228,7 +232,7 @@ def test_a_line_cut_short_by_a_kill_is_dropped(tmp_path):
         b"{}\n",
     ):
         (tmp_path / "metrics.jsonl").write_bytes(damaged)
-        with pytest.raises(InputError, match="are damaged"):
+        with pytest.raises(InputError, match="is damaged"):
             Run(tmp_path).metrics()
 
 

@@ -24,11 +24,12 @@ def take_turns(
     prepare: Callable[[], None],
     raw: Callable[[], float],
     ours: Callable[[], float],
+    fewest: int = FEWEST_TURNS,
 ) -> list[tuple[float, float]]:
     """Seconds of `raw` and of `ours` in equally many turns, each going first in half of them."""
     times: list[tuple[float, float]] = []
     start = perf_counter()
-    while len(times) < FEWEST_TURNS or perf_counter() - start < seconds:
+    while len(times) < fewest or perf_counter() - start < seconds:
         prepare()
         if len(times) % 2:
             raw_seconds, our_seconds = raw(), ours()

@@ -13,7 +13,7 @@ from time import perf_counter
 from traceback import extract_tb
 from typing import Any
 
-from rapo.errors import InputError, TrainingError
+from rapo.errors import BusyError, InputError, TrainingError
 from rapo.files import write_atomically
 from rapo.runs.checkpoint import read_facts
 from rapo.runs.grid_file import SEARCH, Cell, Grid
@@ -64,6 +64,8 @@ def run_cell(
             search(run, **grid.search, threads=threads, advance=advance)
             done.append("searched")
         forget_failure(cell)
+    except BusyError as error:  # no failure of the run: who trains it may well succeed
+        return Outcome(cell, tuple(done), perf_counter() - began, str(error))
     except Exception as error:
         return Outcome(cell, tuple(done), perf_counter() - began, record_failure(cell, _sentence(error)))
     return Outcome(cell, tuple(done), perf_counter() - began)

@@ -71,9 +71,9 @@ def evaluate(
     check_episodes(episodes)
     rows = np.repeat(task.dynamics.check(dynamics), episodes, axis=0)
     n = len(rows)
-    simulator = MujocoSimulator(task, n, seed=seed, threads=threads)
+    simulator = MujocoSimulator(task, n, seed=seed, dynamics=rows, threads=threads)
     qpos, qvel = task.reset(episodes, stream(seed, 0, STATES))
-    simulator.reset(rows, (np.tile(qpos, (n // episodes, 1)), np.tile(qvel, (n // episodes, 1))))
+    simulator.reset(states=(np.tile(qpos, (n // episodes, 1)), np.tile(qvel, (n // episodes, 1))))
     returned, length = np.zeros(n), np.zeros(n, np.int64)
     running, terminated, diverged = np.ones(n, bool), np.zeros(n, bool), np.zeros(n, bool)
     with one_thread():

@@ -8,8 +8,8 @@ failed ones are tried again.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,10 +49,12 @@ def run_grid(
     _check_out(grid)
     outcomes: dict[Path, Outcome] = {}
     with _shown(grid, console) as (watches, finished):
+        ran = _on_ray(grid, address, save_every) if ray else _here(grid, save_every, watches)
         try:
-            for outcome in _on_ray(grid, address, save_every) if ray else _here(grid, save_every, watches):
-                outcomes[outcome.cell.folder] = outcome
-                finished(outcome)
+            with closing(ran):
+                for outcome in ran:
+                    outcomes[outcome.cell.folder] = outcome
+                    finished(outcome)
         except KeyboardInterrupt:
             raise Interrupted(
                 f"{len(outcomes)} of {len(grid.cells)} runs are done, and what the others have is saved: "
@@ -93,12 +95,12 @@ def failures(outcomes: Sequence[Outcome]) -> Table | None:
     return table if failed else None
 
 
-def _here(grid: Grid, save_every: int, watches: Callable[[Cell], Watch]) -> Iterator[Outcome]:
+def _here(grid: Grid, save_every: int, watches: Callable[[Cell], Watch]) -> Generator[Outcome]:
     for cell in grid.cells:
         yield run_cell(cell, grid, save_every=save_every, watch=watches(cell))
 
 
-def _on_ray(grid: Grid, address: str | None, save_every: int) -> Iterator[Outcome]:
+def _on_ray(grid: Grid, address: str | None, save_every: int) -> Generator[Outcome]:
     plain = replace(grid, cells=())
     jobs = [(replace(cell, folder=cell.folder.absolute()), plain, save_every) for cell in grid.cells]
     for place, result in each(_work, jobs, address):

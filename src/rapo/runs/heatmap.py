@@ -34,13 +34,17 @@ def read_heatmap(folder: Path) -> list[dict[str, Any]]:
 class Heatmap:
     """Records into the folder of a run while it learns."""
 
-    def __init__(self, training: Training, folder: Path) -> None:
+    def __init__(self, training: Training, folder: Path, every: int | None = None) -> None:
+        """Go on after the updates that `training` has had; `every` so many, or as its settings say."""
         task = training.config.task
         self._lines = Lines(folder / FILE, training.updates)
-        self._every = training.config.settings.heatmap_every if len(task.dynamics) else 0
+        every = training.config.settings.heatmap_every if every is None else every
+        self._every = every if len(task.dynamics) else 0
         self._scales = {p.name: np.linspace(*p.test, SCALES).round(9) for p in task.dynamics}
         rows = [task.dynamics.sweep(name, values) for name, values in self._scales.items()]
         self._models = np.concatenate((*rows, task.dynamics.nominal(0)))
+        self.simulated = len(self._models) * min(STATES, training.config.settings.num_envs)
+        """Simulated steps of one row."""
         self._simulator = MujocoSimulator(task, 1, seed=0, threads=training.threads, chunk=CHUNK)
 
     def __call__(self, training: Training) -> None:

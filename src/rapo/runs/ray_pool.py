@@ -68,6 +68,7 @@ def _joined(address: str | None) -> Iterator[Any]:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
+        from ray.exceptions import RayError
     except ImportError:
         raise InputError(
             "Ray is not installed and --ray was asked for: install it with pip install 'rapo[cluster]'"
@@ -82,7 +83,7 @@ def _joined(address: str | None) -> Iterator[Any]:
         else:
             _check_answers(address)
             ray.init(address, **quiet)
-    except (ConnectionError, TimeoutError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+    except (ConnectionError, TimeoutError, ValueError, RuntimeError, RayError) as error:
         if isinstance(error, InputError):
             raise
         raise _unreachable(address, error) from None
@@ -106,12 +107,14 @@ def _check_answers(address: str) -> None:
         )
     try:
         with socket.create_connection((host.strip("[]"), int(port)), PATIENCE) as connection:
+            if os.environ.get("RAY_USE_TLS") == "1":
+                return
             connection.sendall(GREETING)
-            answer = b"" if os.environ.get("RAY_USE_TLS") == "1" else connection.recv(9, socket.MSG_WAITALL)
+            answer = connection.recv(9, socket.MSG_WAITALL)
     except OSError as error:
         raise _unreachable(address, error) from None
-    if answer and answer[3:4] != SETTINGS:
-        raise _unreachable(address, "who answers there is not Ray")
+    if answer[3:4] != SETTINGS:
+        raise _unreachable(address, "who listens there is not Ray")
 
 
 def _unreachable(address: str | None, why: object) -> InputError:

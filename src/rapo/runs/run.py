@@ -21,7 +21,7 @@ import numpy as np
 
 from rapo.algorithms.spec import Algorithm
 from rapo.config import Config, make_config
-from rapo.errors import InputError, Interrupted, TrainingError
+from rapo.errors import BusyError, InputError, Interrupted, TrainingError
 from rapo.files import write_atomically
 from rapo.runs.checkpoint import read_checkpoint, write_checkpoint
 from rapo.runs.evaluate import Actor, actor
@@ -190,5 +190,5 @@ def alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError(f"run '{folder}' is being trained by another process: wait for it") from None
+            raise BusyError(f"run '{folder}' is being trained by another process: wait for it") from None
         yield

@@ -82,11 +82,14 @@ def search(
     A run that was not swept since it last learned is swept first; `advance` is called after each of
     `generations` + 3 parts.
     """
-    for what, number, least in (("generations", generations, 1), ("points in a generation", population, 4)):
+    for what, number, least in (
+        ("generations", generations, 1),
+        ("points in a generation", population, 4),
+        ("episodes in the final", final_episodes, 2),
+    ):
         if number < least:
             raise InputError(f"{number} {what} were asked for: it must be at least {least}")
     check_episodes(episodes)
-    check_episodes(final_episodes)
     check_seed(seed)
     training = run.trained(threads=1)
     task, policy = training.config.task, actor(training.config.task, training.learner)

@@ -1,0 +1,59 @@
+"""`rapo demo`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rapo import demo
+from rapo.cli.screen import console, number_table, progress_bar, write_rows
+from rapo.errors import InputError
+from rapo.files import check_writable, write_atomically
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Train RAPO and PPO on Hopper, about two minutes each, and print how they do under other physics.
+
+    A demo that was interrupted goes on where it was; one that was finished is measured again.
+    """
+
+    steps: int = demo.STEPS
+    """Environment steps of each."""
+    seed: int = 0
+    """Where all random numbers come from."""
+    out: Path = Path("runs/demo")
+    """Where the two runs go."""
+    figure: Path | None = None
+    """Also draw the returns, to this file (PNG, PDF or SVG)."""
+    json: Path | None = None
+    """Also write the returns to this file."""
+
+    def run(self) -> None:
+        """Train, measure, print."""
+        for path in (self.figure, self.json):
+            if path is not None:
+                check_writable(path)
+        if self.figure is not None and self.figure.suffix not in (".png", ".pdf", ".svg"):
+            raise InputError(f"figure '{self.figure}' was asked for: allowed are .png, .pdf and .svg")
+        curves: list[demo.Curve] = []
+        for algo in demo.ALGORITHMS:
+            run = demo.train_or_go_on(algo, self.steps, self.seed, self.out / algo)
+            with progress_bar() as progress:
+                bar = progress.add_task(f"measuring {algo}", total=run.config().task.time_limit)
+                curves += demo.measure(run, algo, self.seed, lambda: progress.advance(bar))  # noqa: B023
+                progress.update(bar, completed=run.config().task.time_limit)
+        title = f"Hopper after {self.steps:,} steps, mean return"
+        table = number_table(title, ("",), ("nominal", "perturbed", "worst"))
+        for algo in demo.ALGORITHMS:
+            table.add_row(algo, *(f"{x:,.0f}" for x in demo.summary(curves, algo)))
+        console.print(table)
+        scales = ", ".join(f"{x:g}" for x in demo.SCALES if x != 1)
+        console.print(
+            f"Perturbed: mass, inertia, friction and torque, one at a time, scaled by {scales}; "
+            f"{demo.EPISODES} episodes each.",
+            soft_wrap=True,
+        )
+        if self.json is not None:
+            write_rows(self.json, curves)
+        if self.figure is not None:
+            write_atomically(self.figure, demo.draw(curves, self.figure.suffix[1:]))
+            console.print(f"Figure: {self.figure}", soft_wrap=True)

@@ -1,0 +1,213 @@
+"""`rapo eval`, `rapo sweep` and `rapo search`: how trained policies do."""
+
+from collections.abc import Sequence
+from csv import DictWriter
+from dataclasses import asdict, dataclass, fields
+from io import StringIO
+from math import isfinite
+from pathlib import Path
+from typing import Literal
+
+import tyro
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from rapo.cli.screen import console, number_table, progress_bar
+from rapo.errors import InputError
+from rapo.files import check_writable, write_atomically
+from rapo.runs import search as searching
+from rapo.runs import sweep as sweeping
+from rapo.runs.evaluate import check_episodes
+from rapo.runs.nominal import Nominal, nominal
+from rapo.runs.run import Run
+from rapo.world.streams import check_seed
+
+MOST_SCALES = 1000
+
+
+@dataclass(frozen=True)
+class Eval:
+    """Evaluate trained policies with their mean actions.
+
+    `nominal`: whole episodes under the nominal dynamics, the same initial states for every run.
+    """
+
+    what: tyro.conf.Positional[Literal["nominal"]]
+    """Under which dynamics."""
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run folders."""
+    episodes: int = 20
+    """Episodes of each."""
+    seed: int = 1000
+    """Where the initial states come from."""
+    csv: Path | None = None
+    """Also write the table to this file."""
+
+    def run(self) -> None:
+        """Evaluate run by run with a progress bar, then print the table."""
+        runs = _trained(self.runs)
+        check_episodes(self.episodes)
+        check_seed(self.seed)
+        if self.csv is not None:
+            check_writable(self.csv)
+        rows: list[Nominal] = []
+        with progress_bar() as progress:
+            bar = progress.add_task("evaluating", total=len(runs))
+            for run in runs:
+                rows.append(nominal(run, self.episodes, self.seed))
+                progress.advance(bar)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for column in ("task", "algo", "seed", "steps", "return", "deviation", "length", "other options"):
+            table.add_column(column)
+        for row in rows:
+            numbers = (row.return_mean, row.return_std, row.length_mean)
+            table.add_row(
+                row.task,
+                row.algo,
+                str(row.seed),
+                f"{row.steps:,}",
+                *(f"{x:,.0f}" for x in numbers),
+                row.options,
+            )
+        console.print(table)
+        if self.csv is not None:
+            text = StringIO()
+            writer = DictWriter(text, [field.name for field in fields(Nominal)], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(asdict(row) for row in rows)
+            write_atomically(self.csv, text.getvalue().encode())
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Sweep trained policies over the test ranges: one parameter at a time, the others nominal.
+
+    All settings and episodes of a policy are stepped together, from the same initial states for every
+    setting and every run. The table of every episode is written into the run folder as sweep.csv.
+    """
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run folders."""
+    episodes: int = sweeping.EPISODES
+    """Episodes of each setting."""
+    param: tuple[str, ...] = ()
+    """Only these parameters; what is known of the others stays."""
+    scales: tuple[str, ...] = ()
+    """Values of the parameters, each a number or FROM:TO:STEP, for example 0.5:1.5:0.1; by default 11 over
+    the test range of each."""
+    seed: int = sweeping.SEED
+    """Where the initial states come from."""
+
+    def run(self) -> None:
+        """Sweep run by run with a progress bar, then print a table of means."""
+        runs = _trained(self.runs)
+        check_episodes(self.episodes)
+        check_seed(self.seed)
+        chosen = self.param or None
+        values = _scales(self.scales) or None
+        for run in runs:
+            dynamics = run.config().task.dynamics
+            for name, value in sweeping.settings(dynamics, chosen, values):
+                dynamics.sweep(name, [value])
+        table = number_table("Mean return", ("run", "parameter"), ("nominal", "ID", "OOD", "worst", "at"))
+        with progress_bar() as progress:
+            for run in runs:
+                limit = run.config().task.time_limit
+                bar = progress.add_task(f"sweeping {run.folder.name}", total=limit)
+                swept = sweeping.sweep(
+                    run,
+                    parameters=chosen,
+                    scales=values,
+                    episodes=self.episodes,
+                    seed=self.seed,
+                    advance=lambda: progress.advance(bar),  # noqa: B023
+                )
+                progress.update(bar, completed=limit)
+                for row in sweeping.summary(swept, run.config().task.dynamics):
+                    numbers = [row.nominal, row.in_distribution, row.out_of_distribution, row.worst]
+                    shown = ["" if x is None else f"{x:,.0f}" for x in numbers]
+                    table.add_row(str(run.folder), row.parameter, *shown, f"{row.worst_scale:g}")
+        console.print(table)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Find the worst dynamics for trained policies in the whole test box, by CMA-ES.
+
+    What is found, its return with a 95% interval and how far that is below the worst setting of the sweep
+    are written into the run folder as search.json. A run that was not swept yet is swept first.
+    """
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run folders."""
+    generations: int = searching.GENERATIONS
+    """Generations of CMA-ES."""
+    population: int = searching.POPULATION
+    """Points in each."""
+    episodes: int = searching.EPISODES
+    """Episodes at each point."""
+    final_episodes: int = searching.FINAL_EPISODES
+    """Episodes, from other initial states, that the return is reported from."""
+    seed: int = searching.SEED
+    """Where points and initial states come from."""
+
+    def run(self) -> None:
+        """Search run by run with a progress bar, then print what was found."""
+        runs = _trained(self.runs)
+        columns = ("return", "95% interval", "axis worst", "below it")
+        table = number_table("Worst dynamics found", ("run", "dynamics"), columns)
+        with progress_bar() as progress:
+            for run in runs:
+                bar = progress.add_task(f"searching {run.folder.name}", total=self.generations + 3)
+                found = searching.search(
+                    run,
+                    generations=self.generations,
+                    population=self.population,
+                    episodes=self.episodes,
+                    final_episodes=self.final_episodes,
+                    seed=self.seed,
+                    advance=lambda: progress.advance(bar),  # noqa: B023
+                )
+                table.add_row(
+                    str(run.folder),
+                    ", ".join(f"{name} {value:.3g}" for name, value in found.point.items()),
+                    f"{found.returned:,.0f}",
+                    f"{found.low:,.0f} to {found.high:,.0f}",
+                    f"{found.axis.returned:,.0f} ({found.axis.parameter} {found.axis.scale:g})",
+                    f"{found.below:,.0f}",
+                )
+        console.print(table)
+
+
+def _trained(folders: Sequence[Path]) -> list[Run]:
+    """The runs of these folders, refused before any work if one of them has nothing to evaluate."""
+    if not folders:
+        raise InputError("no runs were given: give the folders of one or more")
+    runs = [Run(folder) for folder in folders]
+    for run in runs:
+        run.config()
+        run.check_trained()
+    return runs
+
+
+def _scales(texts: Sequence[str]) -> list[float]:
+    """Numbers from texts such as 0.8 and 0.5:1.5:0.1, both ends included."""
+    values: list[float] = []
+    for text in texts:
+        try:
+            numbers = [float(part) for part in text.split(":")]
+        except ValueError:
+            numbers = []
+        if not all(map(isfinite, numbers)) or len(numbers) not in (1, 3):
+            raise InputError(f"scales '{text}' were given: allowed are a number or FROM:TO:STEP")
+        if len(numbers) == 3:
+            first, last, step = numbers
+            if step <= 0 or last < first or (last - first) / step > MOST_SCALES:
+                raise InputError(
+                    f"scales '{text}' were given: FROM must not be above TO, and STEP must be above 0 and "
+                    f"lead there in at most {MOST_SCALES} steps"
+                )
+            count = int((last - first) / step + 1e-6) + 1
+            numbers = [round(first + i * step, 9) for i in range(count)]
+        values += numbers
+    return values

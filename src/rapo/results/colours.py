@@ -1,7 +1,7 @@
 """One look for an algorithm everywhere: colour and marker by algorithm, dashes by its options.
 
-The colours start from Okabe and Ito's and Tol's palettes, which people with any kind of colour vision can tell
-apart, darkened or lightened until they stand out from a white and from a dark page.
+The colours start from the palettes of Okabe and Ito and of Tol, which people with any kind of colour vision
+can tell apart, darkened or lightened until they stand out from a white and from a dark page.
 """
 
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ MATPLOTLIB_DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (9,
 
 def looks(groups: Iterable[Group]) -> dict[str, Look]:
     """How to draw each group, by its label, the same in all tasks of a report."""
-    algos = list(_KNOWN)
+    algos: list[str] = list(_KNOWN)
     variants: dict[str, list[str]] = {}
     found: dict[str, Look] = {}
     for group in groups:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -13,7 +13,7 @@ from rapo.errors import InputError
 from rapo.results.colours import MATPLOTLIB_DASHES, MATPLOTLIB_MARKERS, Look
 from rapo.results.study import Measured, Study
 
-STYLE = {
+STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 8,
     "axes.titlesize": 9,
@@ -29,16 +29,19 @@ PANEL = (2.3, 2.1)
 SHADE = "#eaf1f7"
 
 
-def robustness(groups: Sequence[Measured], study: Study, looks: Mapping[str, Look], limits: Sequence[float]) -> Figure:
-    """Return over the scale of each parameter, with 95% intervals over seeds and the training range shaded."""
+def robustness(
+    study: Study, groups: Sequence[Measured], looks: Mapping[str, Look], limits: Sequence[float]
+) -> Figure:
+    """Return over the scale of each parameter, with 95% intervals over seeds and a shaded training range."""
     tasks = {run.task for m in groups for run in m.group.runs}
     if tasks != {study.task}:
         raise InputError(
-            f"runs of {', '.join(sorted(tasks))} were given for one figure: allowed is one task, here {study.task}"
+            f"runs of {', '.join(sorted(tasks))} were given for a figure of {study.task}: "
+            "allowed is one task in one figure"
         )
     names = study.parameters
     with mpl.rc_context(STYLE):
-        figure, axes = _panels(len(names))
+        figure, axes = _panels(len(names), "constrained")
         for axis, name in zip(axes, names, strict=True):
             axis.axvspan(*study.ranges[name].train, color=SHADE, linewidth=0, zorder=0)
             for m in groups:
@@ -65,20 +68,31 @@ def robustness(groups: Sequence[Measured], study: Study, looks: Mapping[str, Loo
 
 
 def maps(panels: Sequence[Mapping[str, Any]], title: str) -> Figure:
-    """Heatmaps over training, as `charts` makes them, with the trace of each."""
+    """Heatmaps over training, as `progress` makes them, on one scale of colours, with the trace of each."""
+    cells = [np.array(panel["cells"], float) for panel in panels]  # None becomes NaN
+    low, high = min(map(np.nanmin, cells)), max(map(np.nanmax, cells))
     with mpl.rc_context(STYLE):
-        figure, axes = _panels(len(panels))
-        for axis, panel in zip(axes, panels, strict=True):
-            x, y = np.array(panel["columns"], float), np.array(panel["rows"], float)
-            cells = np.array([[np.nan if v is None else v for v in row] for row in panel["cells"]], float)
-            mesh = axis.pcolormesh(x, y, cells, cmap="cividis", shading="nearest", rasterized=True)
-            figure.colorbar(mesh, ax=axis, label=panel["unit"], pad=0.02)
-            if "trace" in panel:
-                axis.plot(x, panel["trace"], color="black", linewidth=2.4)
-                axis.plot(x, panel["trace"], color="white", linewidth=1.1)
-            axis.set(title=panel["title"], xlabel=panel["x"], ylabel=panel["y"])
+        figure, axes = _panels(len(panels), None)
+        figure.subplots_adjust(left=0.06, right=0.91, top=0.84, bottom=0.2, wspace=0.3, hspace=0.5)
+        for axis, panel, values in zip(axes, panels, cells, strict=True):
+            x, y = panel["columns"], panel["rows"]
+            image = axis.imshow(
+                values,
+                extent=(x[0], x[-1], y[0], y[-1]),
+                origin="lower",
+                aspect="auto",
+                cmap="cividis",
+                vmin=low,
+                vmax=high,
+            )
+            for colour, width in (("black", 2.4), ("white", 1.1)):
+                axis.plot(x, panel["trace"], color=colour, linewidth=width)
+            axis.set(title=panel["title"], xlabel=panel["x"], xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
             axis.ticklabel_format(axis="x", style="sci", scilimits=(0, 4))
-        figure.suptitle(title, fontsize=9)
+            if panel is panels[-1]:
+                figure.colorbar(image, cax=figure.add_axes((0.93, 0.2, 0.01, 0.64)), label=panel["unit"])
+        axes[0].set_ylabel("scale")
+        figure.suptitle(title, fontsize=9, y=0.98)
     return figure
 
 
@@ -86,6 +100,9 @@ def rendered(figure: Figure) -> dict[str, bytes]:
     """The figure as files, by their ending; the same figure gives the same bytes."""
     found = {}
     with mpl.rc_context(STYLE):
+        if figure.get_layout_engine() is not None:
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")  # it is laid out now, and need not be for every file
         for kind, facts in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
             content = BytesIO()
             figure.savefig(content, format=kind, dpi=200, metadata=facts)
@@ -93,10 +110,10 @@ def rendered(figure: Figure) -> dict[str, bytes]:
     return found
 
 
-def _panels(number: int) -> tuple[Figure, list[Any]]:
+def _panels(number: int, layout: Literal["constrained"] | None) -> tuple[Figure, list[Any]]:
     columns = min(number, 4)
     rows = -(-number // columns)
-    figure = Figure(figsize=(PANEL[0] * columns + 0.3, PANEL[1] * rows + 0.5), layout="constrained")
+    figure = Figure(figsize=(PANEL[0] * columns + 0.3, PANEL[1] * rows + 0.5), layout=layout)
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for axis in axes[number:]:

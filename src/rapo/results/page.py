@@ -1,7 +1,7 @@
 """The page: one HTML file with everything in it, that opens from disk and asks no network for anything.
 
-Text is escaped where it is put in; the data of the figures is JSON in a script element, in which no name can end
-the element. A content security policy forbids the page to load anything.
+Text is escaped where it is put in; the data of the figures is JSON in a script element, which no name
+can end. A content security policy forbids the page to load anything.
 """
 
 import json
@@ -19,6 +19,10 @@ from rapo.results.colours import DASHES, MARKERS, Look
 from rapo.results.tables import Table
 from rapo.results.words import Summary, number
 
+FEW = 5
+"""A table of no more columns has room for intervals beside their estimates."""
+MANY = 15
+"""A table of more rows is folded up."""
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 
@@ -69,7 +73,11 @@ class Page:
     def html(self) -> str:
         """The whole file."""
         body = "\n".join((self._summary(), *map(self._section, self.sections), self._end()))
-        links = [("summary", "Summary"), *((s.name, s.title) for s in self.sections), ("reading", "How to read this")]
+        links = [
+            ("summary", "Summary"),
+            *((s.name, s.title) for s in self.sections),
+            ("reading", "How to read this"),
+        ]
         nav = "".join(f'<li><a href="#{escape(name)}">{escape(title)}</a></li>' for name, title in links)
         data = {
             "figures": self._figures,
@@ -96,11 +104,11 @@ class Page:
 </div></header>
 <nav aria-label="Sections"><div class="wrap"><ul>{nav}</ul></div></nav>
 <main id="main" class="wrap">
-<noscript><p class="caution">The figures of this page need JavaScript; the folder figures has them too.</p></noscript>
+<noscript><p class="caution">These figures need JavaScript; the folder figures has them too.</p></noscript>
 {body}
 </main>
-<footer class="wrap">Made by <code>rapo report</code>. Everything is in this file; figures for print and tables lie
-beside it.</footer>
+<footer class="wrap">Made by <code>rapo report</code>. Everything is in this file; figures for print and
+tables lie beside it.</footer>
 <script type="application/json" id="data">{inlined(data)}</script>
 <script>{get_plotlyjs()}</script>
 <script>{_asset("page.js")}</script>
@@ -110,7 +118,7 @@ beside it.</footer>
 
     def _summary(self) -> str:
         cards = "".join(self._card(summary) for summary in self.summaries)
-        across = "" if self.across is None else f'<div style="height:1.1rem"></div>{self._block(self.across, "all")}'
+        across = "" if self.across is None else self._block(self.across, "all")
         return f'<section id="summary"><h2>Summary</h2><div class="cards">{cards}</div>{across}</section>'
 
     def _card(self, summary: Summary) -> str:
@@ -151,12 +159,11 @@ beside it.</footer>
         if block.table is not None:
             parts.append(self._table(block.table))
         if block.files:
-            links = ", ".join(f'<a href="{escape(f)}">{escape(f.rpartition("/")[2])}</a>' for f in block.files)
-            parts.append(f'<p class="files">{links}</p>')
+            parts.append(f'<p class="files">Files: {_links(block.files)}</p>')
         return f'<div class="card">{"".join(parts)}</div>'
 
     def _table(self, table: Table) -> str:
-        columns = shown_columns(table.frame)
+        columns = shown_columns(table.frame.drop(table.unseen))
         head = "".join(
             f'<th scope="col"{_class(right)}>{escape(name)}</th>' for name, (right, _) in columns.items()
         )
@@ -171,10 +178,14 @@ beside it.</footer>
                     cells.append(f"<td{_class(right)}>{cell}</td>")
             rows.append(f"<tr>{''.join(cells)}</tr>")
         caption = escape(table.caption)
-        return (
-            f'<div class="scroll" role="region" tabindex="0" aria-label="{caption}"><table aria-label="{caption}">'
-            f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        few = ' class="few"' if len(columns) <= FEW else ""
+        shown = (
+            f'<div class="scroll" role="region" tabindex="0" aria-label="{caption}"><table{few} '
+            f'aria-label="{caption}"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
         )
+        if len(rows) <= MANY:
+            return shown
+        return f"<details><summary>All {len(rows)} rows</summary>{shown}</details>"
 
     def _dot(self, label: Any) -> str:
         look = self.looks.get(str(label))
@@ -189,9 +200,8 @@ beside it.</footer>
             many = f"{len(self.notes)} {'note' if len(self.notes) == 1 else 'notes'} on the runs"
             items = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
             opened = " open" if len(self.notes) <= 5 else ""
-            notes = (
-                f'<div class="card notes"><details{opened}><summary>{many}</summary><ul>{items}</ul></details></div>'
-            )
+            folded = f"<details{opened}><summary>{many}</summary><ul>{items}</ul></details>"
+            notes = f'<div class="card notes">{folded}</div>'
         return (
             f'<section id="reading"><h2>How to read this</h2>{notes}'
             f'<div class="card"><dl style="margin-top:0">{terms}</dl></div></section>'
@@ -226,6 +236,15 @@ def shown_columns(frame: pl.DataFrame) -> dict[str, tuple[bool, list[str]]]:
             cells = [c if s is None else f"{c} ± {number(s)}" for c, s in zip(cells, spreads, strict=True)]
         shown[name] = (right, cells)
     return shown
+
+
+def _links(paths: Sequence[str]) -> str:
+    """Files by name, each with a link for every kind there is."""
+    kinds: dict[str, list[str]] = {}
+    for path in paths:
+        stem, _, kind = path.rpartition(".")
+        kinds.setdefault(stem.rpartition("/")[2], []).append(f'<a href="{escape(path)}">{kind.upper()}</a>')
+    return "; ".join(f"{escape(stem)} {' '.join(links)}" for stem, links in kinds.items())
 
 
 def _ends(low: float | None, high: float | None) -> str:

@@ -1,4 +1,4 @@
-"""The tables of a report, as frames: written as CSV with all digits, shown on the page with those that matter.
+"""The tables of a report, as frames: written as CSV in full, shown on the page with the digits that matter.
 
 An estimate takes three columns, NAME, NAME_low and NAME_high, which the page shows as one.
 """
@@ -25,6 +25,8 @@ class Table:
     """Of its file."""
     caption: str
     frame: pl.DataFrame
+    unseen: tuple[str, ...] = ()
+    """Columns that are in the file only."""
 
 
 def scores(study: Study) -> Table | None:
@@ -47,7 +49,8 @@ def scores(study: Study) -> Table | None:
                 "diverged": sum(score.diverged for score in m.scores),
             }
         )
-    return _table("scores", "Returns inside (ID) and outside (OOD) of the training range, over seeds", rows)
+    caption = "Returns inside (ID) and outside (OOD) of the training range, over seeds"
+    return _table("scores", caption, rows, ("episodes",))
 
 
 def kept_ranges(study: Study) -> Table | None:
@@ -99,13 +102,18 @@ def sensitivity(study: Study) -> Table | None:
             continue
         for m in sorted(family, key=_order):
             models, samples = _sizes(m)
-            row = {"algorithm": m.label, "K (models)": str(models), "m (samples)": str(samples), "seeds": m.seeds}
+            row: dict[str, Any] = {
+                "algorithm": m.label,
+                "K (models)": str(models),
+                "m (samples)": str(samples),
+            }
+            row["seeds"] = m.seeds
             for what, of in (("nominal", "nominal"), ("ID", "inside"), ("OOD", "outside")):
                 found = [x for y in m.runs_scores(of) if (x := study.normalised(y)) is not None]
                 row[f"{what} mean"] = float(np.mean(found)) if found else None
                 row[f"{what} std"] = float(np.std(found, ddof=1)) if len(found) > 1 else None
             rows.append(row)
-    return _table("sensitivity", "Normalised return by the size of the ensemble, mean and deviation over seeds", rows)
+    return _table("sensitivity", "Normalised return by the size of the ensemble, over seeds", rows)
 
 
 def cost(study: Study) -> Table | None:
@@ -215,10 +223,10 @@ def across_tasks(found: Sequence[Across]) -> Table | None:
     return _table("across-tasks", "All tasks together: normalised return outside of the training range", rows)
 
 
-def _table(name: str, caption: str, rows: list[dict[str, Any]]) -> Table | None:
+def _table(name: str, caption: str, rows: list[dict[str, Any]], unseen: tuple[str, ...] = ()) -> Table | None:
     if not rows:
         return None
-    return Table(name, caption, pl.DataFrame(rows, infer_schema_length=None))
+    return Table(name, caption, pl.DataFrame(rows, infer_schema_length=None), unseen)
 
 
 def _columns(name: str, found: Interval) -> dict[str, float | None]:

@@ -28,7 +28,15 @@ def number(value: float | None) -> str:
     """A number as one would write it: no digits that mean nothing."""
     if value is None or not isfinite(value):
         return "-"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return (
+        f"{value:.1f}"
+        if abs(value) >= 10
+        else f"{value:.2f}"
+        if abs(value) >= 0.1 or not value
+        else f"{value:.2g}"
+    )
 
 
 def interval(found: Interval) -> str:
@@ -45,7 +53,7 @@ def summarise(one: Study) -> Summary:
         return Summary(
             one.task,
             "No policy can be trusted yet: none was tested outside of its training range.",
-            (("What is missing", f"Sweeps of {names}. Make them with: rapo sweep RUN"),),
+            (("What is missing", f"Sweeps of {names}. `rapo sweep RUN` makes them."),),
             None,
         )
     best = one.ranking[0]
@@ -89,6 +97,8 @@ def _outside(one: Study) -> str:
         overlap = best.outside_iqm.overlaps(second.outside_iqm)
         words += f". The intervals {'overlap' if overlap else 'do not overlap'}"
     chance = one.improvements[best.label, second.label]
+    if chance.value == 1:
+        return f"{words}. Every run of the first beats every run of the second."
     return f"{words}. A run of the first beats a run of the second with probability {interval(chance)}."
 
 
@@ -120,7 +130,7 @@ def _worst(best: Measured) -> str:
         )
     searched = best.searched
     if not searched:
-        return f"{words} The rest of the test box was not searched: rapo search RUN does that.".strip()
+        return f"{words} The rest of the test box was not searched: `rapo search RUN` does that.".strip()
     run = searched[0]
     found = run.found
     assert found is not None

@@ -47,8 +47,8 @@
       if (known.length) {
         traces.push({
           type: "scatter", mode: "lines", meta: { label: line.label, band: true }, visible, hoverinfo: "skip",
-          x: [...known.map((k) => line.x[k]), ...known.toReversed().map((k) => line.x[k])],
-          y: [...known.map((k) => line.high[k]), ...known.toReversed().map((k) => line.low[k])],
+          x: [...known.map((k) => line.x[k]), ...known.slice().reverse().map((k) => line.x[k])],
+          y: [...known.map((k) => line.high[k]), ...known.slice().reverse().map((k) => line.low[k])],
           fill: "toself", fillcolor: faint(colour(look), dark.matches ? 0.2 : 0.14), line: { width: 0 },
         });
       }
@@ -78,7 +78,8 @@
     }
     if (panel.range) shape.yaxis.range = panel.range;
     if (panel.kind === "curves" && !panel.shade) shape.xaxis.rangemode = "tozero";
-    shape.yaxis.tickformat = panel.range && panel.range[1] < 100 ? "" : "~s";
+    const top = Math.max(...panel.lines.flatMap((line) => line.y.map((y) => Math.abs(y ?? 0))));
+    shape.yaxis.tickformat = top < 1000 ? "" : "~s";
     shape.xaxis.hoverformat = panel.shade ? "" : ",.4~s";
     return [traces, shape];
   }
@@ -124,7 +125,7 @@
       this.element = element;
       this.figure = data.figures[element.dataset.figure];
       this.choice = Object.keys(this.figure.choices)[0];
-      this.hidden = new Set();
+      this.hidden = new Set(this.figure.hidden);
       this.panels = element.querySelector(".panels");
       this.drawn = false;
       this.makeChoice();

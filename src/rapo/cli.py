@@ -7,11 +7,12 @@ from csv import DictWriter
 from dataclasses import asdict, dataclass, fields
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -28,6 +29,9 @@ from rapo.runs.run import Run
 from rapo.runs.start import SAVE_EVERY, resume, start
 from rapo.world.streams import check_seed
 from rapo.world.tasks import TASKS, make_task
+
+if TYPE_CHECKING:
+    from rapo.results.study import Study
 
 console = Console()
 
@@ -191,6 +195,45 @@ class Eval:
 
 
 @dataclass(frozen=True)
+class Report:
+    """Write a report of runs: which policy should I trust, and how far?
+
+    One page with everything in it, that opens from disk; beside it figures for print (PDF and PNG) and the
+    tables as CSV. Runs of one algorithm that differ in nothing but their seed are taken together.
+    """
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run folders, or folders that hold them."""
+    out: Path = Path("report")
+    """The folder of the report."""
+    seed: int = 0
+    """Where the bootstrap's random numbers come from."""
+
+    def run(self) -> None:
+        """Read run by run with a progress bar, then say what was found and where it is."""
+        from rapo.results.load import find_runs, load  # imported here: plotting is slow to import
+        from rapo.results.output import prepared
+        from rapo.results.report import measured, write
+
+        check_seed(self.seed)
+        runs = find_runs(self.runs)
+        prepared(self.out)
+        with _progress() as progress:
+            bar = progress.add_task("reading", total=len(runs))
+            loaded = load(runs, lambda: progress.advance(bar))
+        with console.status("writing"):
+            studies = measured(loaded, self.seed)
+            page = write(loaded, studies, self.out, self.seed)
+        for study in studies:
+            console.print(_report_table(study))
+        for note in loaded.notes[:5]:
+            console.print(note, soft_wrap=True, markup=False, highlight=False)
+        if len(loaded.notes) > 5:
+            console.print(f"{len(loaded.notes) - 5} more notes are on the page.")
+        console.print(f"Report: {page}", soft_wrap=True, markup=False)
+
+
+@dataclass(frozen=True)
 class Demo:
     """Train RAPO and PPO on Hopper, about two minutes each, and print how they do under other physics.
 
@@ -320,6 +363,7 @@ Command = (
     | Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Resume, tyro.conf.subcommand("resume")]
     | Annotated[Eval, tyro.conf.subcommand("eval")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Demo, tyro.conf.subcommand("demo")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
@@ -402,6 +446,24 @@ def _train_table(rows: Sequence[train_bench.Row]) -> Table:
             f"{row.share_dual:.1%}",
             f"{row.share_advnet:.1%}",
             "" if row.solver_rows_per_second is None else f"{row.solver_rows_per_second:,.0f}",
+        )
+    return table
+
+
+def _report_table(study: "Study") -> Table:
+    """The scores of every group, the best outside of the training range first, those not swept last."""
+    from rapo.results.words import number
+
+    numbers = ("seeds", "nominal", "ID", "OOD", "OOD IQM", "95% interval", "worst")
+    table = _number_table(f"Returns on {study.task}", ("algorithm",), numbers)
+    for m in (*study.ranking, *(m for m in study.groups if m not in study.ranking)):
+        iqm = m.outside_iqm
+        table.add_row(
+            escape(m.label),
+            str(m.seeds),
+            *(number(found.value) for found in (m.nominal, m.inside, m.outside, iqm)),
+            f"{number(iqm.low)} to {number(iqm.high)}" if iqm.known else "-",
+            number(m.worst.value),
         )
     return table
 

@@ -13,7 +13,7 @@ from rapo.results.charts import Figure, crowded_out, short
 from rapo.results.load import Record
 from rapo.results.matched import Cost, spent
 from rapo.results.pieces import read_heatmap
-from rapo.results.study import Study
+from rapo.results.study import Measured, Study
 
 COLUMNS = 60
 """Of a heatmap over training, at most."""
@@ -57,7 +57,7 @@ def heatmaps(study: Study) -> Figure | None:
         run = next((run for run in m.group.runs if run.heatmap), None)
         panels = [] if run is None else heatmap_panels(run)
         if run is not None and panels:
-            choices[f"{m.label}, seed {run.seed}"] = panels
+            choices[choice(run, m)] = panels
     if not choices:
         return None
     return Figure(
@@ -67,6 +67,11 @@ def heatmaps(study: Study) -> Figure | None:
         "range.",
         choices,
     )
+
+
+def choice(run: Record, m: Measured) -> str:
+    """What a run is called where one can be chosen."""
+    return f"{m.label}, seed {run.seed}"
 
 
 def heatmap_panels(run: Record) -> list[dict[str, Any]]:
@@ -112,7 +117,7 @@ def mixtures(study: Study) -> Figure | None:
         table = table[_thin(len(table), COLUMNS)]
         weights = np.array(table["mixture"].to_list())
         steps = table["steps"].to_list()
-        choices[f"{m.label}, seed {run.seed}"] = [
+        choices[choice(run, m)] = [
             {
                 "kind": "heatmap",
                 "title": "weight of each model",
@@ -160,7 +165,7 @@ def temperatures(study: Study) -> Figure | None:
         used = {"KL used": table["kl"].to_numpy()}
         if table["epsilon"].null_count() == 0:
             used["budget epsilon"] = table["epsilon"].to_numpy()
-        choices[f"{m.label}, seed {run.seed}"] = [temperature, _lines("budget use", "KL", steps, used)]
+        choices[choice(run, m)] = [temperature, _lines("budget use", "KL", steps, used)]
     if not choices:
         return None
     return Figure(

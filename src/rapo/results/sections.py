@@ -14,6 +14,8 @@ from rapo.results.study import Measured, Study
 from rapo.results.sweeps import KEPT
 from rapo.results.tables import Table
 
+PRINTED = 4
+"""Heatmaps of a task that are drawn for print, at most; the page has them all."""
 DEFINITIONS = (
     (
         "ID and OOD",
@@ -184,11 +186,13 @@ def _worst_cases(study: Study, output: Output) -> Block:
 def _values(study: Study, output: Output) -> Block:
     chart = progress.heatmaps(study)
     files: tuple[str, ...] = ()
-    for m in charts.plainest(study, study.groups) if chart is not None else ():
-        for choice, panels in chart.choices.items() if chart is not None else ():
-            if choice.startswith(f"{m.label}, seed "):
-                name = f"heatmap-{m.group.algo}"
-                files += output.figure(study.task, name, figures.maps(panels, f"{study.task}, {choice}"))
+    if chart is not None:
+        plain = [m for m in charts.plainest(study, study.groups) if not m.group.algo.startswith("rapo-")]
+        names = {progress.choice(run, m): m.group.algo for m in plain for run in m.group.runs}
+        printed = [choice for choice in chart.choices if choice in names] or list(chart.choices)
+        for choice in printed[:PRINTED]:
+            figure = figures.maps(chart.choices[choice], f"{study.task}, {choice}")
+            files += output.figure(study.task, f"heatmap-{names.get(choice, choice)}", figure)
     return Block(
         "What the critic expects at each scale",
         figure=chart,

@@ -16,17 +16,12 @@ from rapo.algorithms import ALGORITHMS
 from rapo.config import Settings
 from rapo.errors import InputError
 from rapo.options import values
-from rapo.results.pieces import (
-    HEATMAP,
-    MEASURED,
-    Found,
-    read_failure,
-    read_metrics,
-    read_search,
-    read_sweep,
-)
+from rapo.results.pieces import MEASURED, read_failure, read_metrics
 from rapo.results.sweeps import Range, settings
+from rapo.runs.heatmap import FILE as HEATMAP
 from rapo.runs.run import CONFIG
+from rapo.runs.search import Found, read_search
+from rapo.runs.sweep import read_sweep
 
 
 @dataclass(frozen=True)
@@ -178,10 +173,9 @@ def _add_metrics(record: Record, _: list[str]) -> Record:
 
 
 def _add_sweep(record: Record, notes: list[str]) -> Record:
-    read = read_sweep(record.folder)
-    if read is None:
+    sweep = read_sweep(record.folder)
+    if sweep is None or not len(sweep):
         return record
-    sweep, updates = read
     for name in sweep["parameter"].unique():
         if name not in record.ranges:
             raise InputError(
@@ -189,12 +183,13 @@ def _add_sweep(record: Record, notes: list[str]) -> Record:
                 f"allowed are {', '.join(record.ranges)}"
             )
     learned = int(record.metrics["update"][-1]) if len(record.metrics) else 0
-    if updates is not None and updates < learned:
+    updates = int(sweep["updates"][0])
+    if updates < learned:
         notes.append(
             f"Run '{record.folder}' was swept after {updates:,} updates and has learned from {learned:,}: "
             f"sweep it again with: rapo sweep {record.folder}"
         )
-    return replace(record, settings=settings(sweep, record.ranges)) if len(sweep) else record
+    return replace(record, settings=settings(sweep, record.ranges))
 
 
 def _add_search(record: Record, _: list[str]) -> Record:

@@ -12,8 +12,8 @@ from rapo.errors import InputError
 from rapo.results.charts import Figure, crowded_out, short
 from rapo.results.load import Record
 from rapo.results.matched import Cost, spent
-from rapo.results.pieces import read_heatmap
 from rapo.results.study import Measured, Study
+from rapo.runs.heatmap import read_heatmap
 
 COLUMNS = 60
 """Of a heatmap over training, at most."""

@@ -174,8 +174,8 @@ def found(study: Study) -> Table | None:
                     "seed": run.seed,
                     **_columns("return", Interval(f.returned, f.low, f.high)),
                     **f.point,
-                    "worst on an axis": f.axis_return,
-                    "axis": f"{f.axis_parameter} {f.axis_scale:g}",
+                    "worst on an axis": f.axis.returned,
+                    "axis": f"{f.axis.parameter} {f.axis.scale:g}",
                     "below": f.below,
                     "episodes searched": f.evaluations,
                 }

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -26,7 +26,7 @@ from rapo.runs.grid import failures, read_grid, run_grid, status
 from rapo.runs.heatmap import read_heatmap
 from rapo.runs.run import CHECKPOINT, CONFIG, Run, alone, create
 
-UPDATES = 20
+UPDATES = 30
 TINY = """
 tasks = ["hopper"]
 algorithms = ["ppo"]
@@ -94,12 +94,12 @@ def assert_same_results(one, other):
 
 
 def soon(happens):
-    """What `happens` returns once it is true, asked again and again for a minute at most."""
-    for _ in range(6000):
-        if happened := happens():
-            return happened
-        time.sleep(0.01)
-    raise AssertionError("waited for a minute")
+    """Wait until something `happens`, asking again and again for a few minutes at most."""
+    for _ in range(100_000):
+        if happens():
+            return
+        time.sleep(0.002)
+    raise AssertionError("it never happened")
 
 
 def press_ctrl_c_when_training(cells):
@@ -297,9 +297,10 @@ ray.shutdown()
         process.communicate()
 
 
+@contextmanager
 def started(*arguments, **environment):
-    """A Python process that can be talked to."""
-    return subprocess.Popen(
+    """A Python process that can be talked to, and that does not outlive its test."""
+    process = subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -307,6 +308,11 @@ def started(*arguments, **environment):
         text=True,
         env={**os.environ, **environment},
     )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_on_ray_ctrl_c_saves_and_a_killed_worker_is_replaced_with_the_same_results(tmp_path, cluster):
@@ -316,23 +322,24 @@ def test_on_ray_ctrl_c_saves_and_a_killed_worker_is_replaced_with_the_same_resul
     here, there = (read_grid(written(tmp_path / name, updates=150)) for name in ("here", "there"))
     first, second = (cell.folder for cell in there.cells)
 
-    interrupted = started("-m", "rapo", "grid", there.path, "--ray", "--save-every", 10**6, **secret)
-    soon(lambda: len(Run(first).metrics()) > 2)
-    interrupted.send_signal(signal.SIGINT)
-    said, complaint = interrupted.communicate()
+    command = ("-m", "rapo", "grid", there.path)
+    with started(*command, "--ray", "--save-every", 10**6, **secret) as interrupted:
+        soon(lambda: len(Run(first).metrics()) > 2)
+        interrupted.send_signal(signal.SIGINT)
+        said, complaint = interrupted.communicate()
     assert (interrupted.returncode, said) == (130, "")
     assert re.fullmatch(r"rapo: interrupted, 0 of 2 runs are done.* go on with rapo grid .*\n", complaint)
     saved = read_facts(first / CHECKPOINT)["counters"]["updates"]
     assert 2 < saved < 150
 
-    killed = started("-m", "rapo", "grid", there.path, "--address", address, "--save-every", 10, **secret)
-    soon(lambda: trainers(second) and len(Run(second).metrics()) > 20)
-    (worker,) = trainers(second)
-    assert worker != killed.pid
-    os.kill(worker, signal.SIGKILL)
+    with started(*command, "--address", address, "--save-every", 10, **secret) as robbed:
+        soon(lambda: trainers(second) and len(Run(second).metrics()) > 20)
+        (worker,) = trainers(second)
+        assert worker != robbed.pid
+        os.kill(worker, signal.SIGKILL)
+        said, complaint = robbed.communicate()
+    assert (robbed.returncode, complaint) == (0, "")
     run_grid(here)
-    said, complaint = killed.communicate()
-    assert (killed.returncode, complaint) == (0, "")
     assert said.count("trained, swept, searched") == 2
     assert_same_results(here, there)
 

@@ -125,6 +125,7 @@ def _unreachable(address: str | None, why: object) -> InputError:
 
 
 def _why(error: Exception) -> str:
-    """The first sentence of what Ray has to say."""
-    said = " ".join(str(error).split()).split(". ")[0]
-    return f"Ray gave up after {RETRIES + 1} attempts: {type(error).__name__}, {said}"
+    """What was wrong with the work if that is known, else the first sentence of what Ray has to say."""
+    cause = getattr(error, "cause", None) or error
+    said = " ".join(str(cause).split()).split(". ")[0]
+    return f"Ray gave it up, at the latest after {RETRIES + 1} attempts: {type(cause).__name__}, {said}"

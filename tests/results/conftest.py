@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import rapo
+from rapo.results.report import report
 
 TINY = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2}
 SCALES = (0.5, 0.8, 1.0, 1.2, 1.5)
@@ -112,6 +113,21 @@ def runs(bare, tmp_path):
 def evidence():
     """What writes sweeps, searches and heatmaps into run folders."""
     return {"sweep": add_sweep, "search": add_search, "heatmap": add_heatmap}
+
+
+@pytest.fixture(scope="session")
+def written(bare, evidence, tmp_path_factory):
+    """A folder with `runs` of two tasks with all evidence, and the `report` of them."""
+    folder = tmp_path_factory.mktemp("written")
+    shutil.copytree(bare, folder / "runs")
+    for run in (folder / "runs").iterdir():
+        evidence["sweep"](
+            run, level=3000 if run.name == "walker" else 100, fall=0.3 if run.name == "rapo-0" else 1.2
+        )
+        evidence["search"](run)
+        evidence["heatmap"](run)
+    report([folder / "runs"], folder / "report")
+    return folder
 
 
 @pytest.fixture(scope="session")

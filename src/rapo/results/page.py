@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from importlib.resources import files
+from math import isfinite
 from typing import Any
 
 import polars as pl
@@ -16,11 +17,14 @@ from plotly.offline import get_plotlyjs
 
 from rapo.results.charts import Figure
 from rapo.results.colours import DASHES, MARKERS, Look
+from rapo.results.stats import Interval
 from rapo.results.tables import Table
 from rapo.results.words import Summary, number
 
 FEW = 5
 """A table of no more columns has room for intervals beside their estimates."""
+RANKED = 6
+"""Groups that a summary shows, at most."""
 MANY = 15
 """A table of more rows is folded up."""
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -66,8 +70,8 @@ class Page:
     notes: Sequence[str]
     definitions: Sequence[tuple[str, str]]
     looks: Mapping[str, Look]
-    leaders: Mapping[str, str]
-    """The label of the best group of each task."""
+    rankings: Mapping[str, Sequence[tuple[str, Interval]]]
+    """Of each task, the labels of its groups and what they are ranked by, the best first."""
     _figures: dict[str, Any] = field(default_factory=dict)
 
     def html(self) -> str:
@@ -122,14 +126,43 @@ tables lie beside it.</footer>
         return f'<section id="summary"><h2>Summary</h2><div class="cards">{cards}</div>{across}</section>'
 
     def _card(self, summary: Summary) -> str:
-        look = self.looks.get(self.leaders.get(summary.task, ""))
-        style = "" if look is None else f' led" style="--light:{look.light};--dark:{look.dark}'
+        ranking = self.rankings.get(summary.task, ())
+        style = f' led" style="{self._colours(ranking[0][0])}' if ranking else ""
         facts = "".join(f"<div><dt>{escape(a)}</dt><dd>{_code(b)}</dd></div>" for a, b in summary.facts)
         caution = "" if summary.caution is None else f'<p class="caution">{escape(summary.caution)}</p>'
         return (
             f'<article class="card verdict{style}"><p class="task">{escape(summary.task)}</p>'
-            f"<h3>{escape(summary.headline)}</h3><dl>{facts}</dl>{caution}</article>"
+            f"<h3>{escape(summary.headline)}</h3>{self._forest(ranking)}<dl>{facts}</dl>{caution}</article>"
         )
+
+    def _forest(self, ranking: Sequence[tuple[str, Interval]]) -> str:
+        """Estimates as points on bars, on one scale from 0; nothing where there is nothing to compare."""
+        shown = list(ranking[:RANKED])
+        low = min([0.0, *(_finite(x.low, x.value) for _, x in shown)])
+        high = max([0.0, *(_finite(x.high, x.value) for _, x in shown)])
+        if len(shown) < 2 or not high > low:
+            return ""
+        rows = []
+        for label, found in shown:
+            place, left, right = (
+                100 * (x - low) / (high - low)
+                for x in (found.value, _finite(found.low, found.value), _finite(found.high, found.value))
+            )
+            rows.append(
+                f'<li style="{self._colours(label)}"><span class="who">{escape(label)}</span>'
+                f'<span class="bar"><i style="left:{left:.1f}%;width:{right - left:.1f}%"></i>'
+                f'<b style="left:{place:.1f}%"></b></span>'
+                f'<span class="value">{number(found.value)}</span></li>'
+            )
+        more = f", the best {len(shown)} of {len(ranking)}" if len(ranking) > len(shown) else ""
+        return (
+            f'<p class="over">Return outside the training range (IQM, 95% interval){more}</p>'
+            f'<ol class="forest">{"".join(rows)}</ol>'
+        )
+
+    def _colours(self, label: str) -> str:
+        look = self.looks[label]
+        return f"--light:{look.light};--dark:{look.dark}"
 
     def _section(self, section: Section) -> str:
         shown = "".join(self._block(b, section.name) for b in section.blocks if not b.empty)
@@ -188,10 +221,9 @@ tables lie beside it.</footer>
         return f"<details><summary>All {len(rows)} rows</summary>{shown}</details>"
 
     def _dot(self, label: Any) -> str:
-        look = self.looks.get(str(label))
-        if look is None:
+        if label not in self.looks:
             return ""
-        return f'<span class="dot" style="--light:{look.light};--dark:{look.dark}"></span>'
+        return f'<span class="dot" style="{self._colours(label)}"></span>'
 
     def _end(self) -> str:
         terms = "".join(f"<div><dt>{escape(a)}</dt><dd>{_code(b)}</dd></div>" for a, b in self.definitions)
@@ -259,6 +291,10 @@ def _cell(value: Any) -> str:
     if value is None or isinstance(value, float):
         return number(value)
     return escape(str(value))
+
+
+def _finite(value: float, otherwise: float) -> float:
+    return value if isfinite(value) else otherwise
 
 
 def _class(right: bool) -> str:

@@ -62,7 +62,7 @@ def write(loaded: Loaded, found: list[Study], out: Path, seed: int) -> Path:
         loaded.notes,
         DEFINITIONS,
         look,
-        {study.task: study.ranking[0].label for study in found if study.ranking},
+        {study.task: [(m.label, m.outside_iqm) for m in study.ranking] for study in found},
     )
     write_atomically(out / PAGE, page.html().encode())
     return out / PAGE

@@ -3,6 +3,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const MARKERS = data.markers, DASHES = data.dashes;
+  const ROOM = 420; // pixels that a panel needs to show the numbers of all curves at once
 
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colour = (look) => (dark.matches ? look.dark : look.light);
@@ -28,7 +29,7 @@
       font: { family: css("--font"), size: 12, color: css("--ink") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       margin: { l: 48, r: 10, t: 10, b: 44 }, showlegend: false, dragmode: false,
-      hovermode: panel.kind === "heatmap" || width < 340 ? "closest" : "x unified",
+      hovermode: panel.kind === "heatmap" || width < ROOM ? "closest" : "x unified", hoverdistance: 80,
       hoverlabel: {
         bgcolor: css("--card"), bordercolor: css("--line"), align: "left", namelength: -1,
         font: { family: css("--font"), size: 12, color: css("--ink") },
@@ -53,16 +54,16 @@
         });
       }
       const text = line.y.map((y, k) => {
-        let words = number(y);
-        if (line.low && line.low[k] !== null) words += ` (${number(line.low[k])} to ${number(line.high[k])})`;
-        if (line.seeds) words += line.seeds[k] === 1 ? ", 1 seed" : `, ${line.seeds[k]} seeds`;
-        if (line.diverged && line.diverged[k]) words += `, ${line.diverged[k]} diverged`;
-        return words;
+        const words = [number(y)];
+        if (line.low && line.low[k] !== null) words[0] += ` (${number(line.low[k])} to ${number(line.high[k])})`;
+        if (line.seeds) words.push(line.seeds[k] === 1 ? "1 seed" : `${line.seeds[k]} seeds`);
+        if (line.diverged && line.diverged[k]) words.push(`${line.diverged[k]} diverged`);
+        return words.join(width < ROOM ? "<br>" : ", ");
       });
       traces.push({
         type: "scatter", mode: line.x.length <= 25 && line.label !== null ? "lines+markers" : "lines",
         meta: { label: line.label }, visible, name, x: line.x, y: line.y, text,
-        hovertemplate: `<b>${name}</b> %{text}<extra></extra>`,
+        hovertemplate: width < ROOM ? `<b>${name}</b> at %{x}<br>%{text}<extra></extra>` : `<b>${name}</b> %{text}<extra></extra>`,
         line: { color: colour(look), width: 2, dash: DASHES[look.dash] },
         marker: { symbol: MARKERS[look.marker], size: 6, color: colour(look) },
       });

@@ -23,7 +23,8 @@ bench: $(READY)
 	$(VENV)/bin/rapo bench evidence --json results/bench-evidence.json
 
 figures: $(READY)
-	$(VENV)/bin/rapo demo --figure docs/demo.png --json results/demo.json
+	$(VENV)/bin/rapo demo --json results/demo.json
+	cp runs/demo/report/figures/hopper-robustness.png docs/demo.png
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rapo needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": try make PYTHON=python3.11")'

@@ -36,13 +36,15 @@ def test_options_lists_the_algorithms_and_the_options_of_each(capsys):
 
 
 def test_the_demo_trains_both_measures_both_and_goes_on_where_it_was(capsys, tmp_path):
-    figure, table = tmp_path / "demo.png", tmp_path / "demo.json"
+    table = tmp_path / "demo.json"
     arguments = ["demo", "--steps", "4096", "--out", str(tmp_path / "runs")]
-    main([*arguments, "--figure", str(figure), "--json", str(table)])
+    main([*arguments, "--json", str(table)])
     printed = capsys.readouterr().out
     for word in ("rapo on hopper", "ppo on hopper", "nominal", "perturbed", "worst"):
         assert word in printed
-    assert figure.read_bytes().startswith(b"\x89PNG")
+    report = tmp_path / "runs" / "report"
+    assert (report / "figures" / "hopper-robustness.png").read_bytes().startswith(b"\x89PNG")
+    assert "Which policy should I trust" in (report / "index.html").read_text()
     curves = json.loads(table.read_text())
     assert [(c["algo"], c["parameter"]) for c in curves] == [
         (algo, name) for algo in ("rapo", "ppo") for name in ("mass", "inertia", "friction", "torque")
@@ -120,7 +122,6 @@ def test_bench_world_writes_rows_that_add_up(tmp_path):
         ),
         (("bench", "world", "--json", "/dev/null"), "file '/dev/null' can't be written"),
         (("demo", "--seed", "-1"), "seed -1 was given"),
-        (("demo", "--steps", "3", "--figure", "x.xyz"), "figure 'x.xyz' was asked for"),
         (("demo", "--steps", "0"), "0 steps were asked for"),
         (("bench", "train", "--algos", "pppo"), "unknown algorithm 'pppo': did you mean 'ppo'?"),
         (("train", "hopper", "--algo", "rap"), "unknown algorithm 'rap': did you mean 'rapo'?"),
@@ -139,7 +140,7 @@ def test_bench_world_writes_rows_that_add_up(tmp_path):
         (("sweep", "no/such/run"), "folder 'no/such/run' is not a run"),
         (("search", "no/such/run"), "folder 'no/such/run' is not a run"),
         (("options", "pp"), "unknown algorithm 'pp': did you mean 'ppo'?"),
-        (("demo", "--steps", "3", "--figure", "no/such/x.png"), "file 'no/such/x.png' can't be written"),
+        (("demo", "--steps", "3", "--json", "no/such/x.json"), "file 'no/such/x.json' can't be written"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_a_status(arguments, says, tmp_path):
@@ -151,7 +152,7 @@ def test_bad_input_gets_one_sentence_and_a_status(arguments, says, tmp_path):
 
 
 def test_help_teaches():
-    commands = ("bench", "demo", "train", "resume", "options", "eval")
+    commands = ("bench", "demo", "train", "resume", "options", "eval", "sweep", "search", "grid", "report")
     for arguments in (("--help",), *((command, "--help") for command in commands)):
         done = run(*arguments)
         assert done.returncode == 0

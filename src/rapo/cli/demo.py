@@ -5,13 +5,12 @@ from pathlib import Path
 
 from rapo import demo
 from rapo.cli.screen import console, number_table, progress_bar, write_rows
-from rapo.errors import InputError
-from rapo.files import check_writable, write_atomically
+from rapo.files import check_writable
 
 
 @dataclass(frozen=True)
 class Demo:
-    """Train RAPO and PPO on Hopper, about two minutes each, and print how they do under other physics.
+    """Train RAPO and PPO on Hopper, about two minutes each, sweep them over other physics and report.
 
     A demo that was interrupted goes on where it was; one that was finished is measured again.
     """
@@ -21,19 +20,16 @@ class Demo:
     seed: int = 0
     """Where all random numbers come from."""
     out: Path = Path("runs/demo")
-    """Where the two runs go."""
-    figure: Path | None = None
-    """Also draw the returns, to this file (PNG, PDF or SVG)."""
+    """Where the two runs and their report go."""
     json: Path | None = None
     """Also write the returns to this file."""
 
     def run(self) -> None:
-        """Train, measure, print."""
-        for path in (self.figure, self.json):
-            if path is not None:
-                check_writable(path)
-        if self.figure is not None and self.figure.suffix not in (".png", ".pdf", ".svg"):
-            raise InputError(f"figure '{self.figure}' was asked for: allowed are .png, .pdf and .svg")
+        """Train, measure, print, report."""
+        from rapo.results.report import report  # imported here: plotting is slow to import
+
+        if self.json is not None:
+            check_writable(self.json)
         curves: list[demo.Curve] = []
         for algo in demo.ALGORITHMS:
             run = demo.train_or_go_on(algo, self.steps, self.seed, self.out / algo)
@@ -54,6 +50,5 @@ class Demo:
         )
         if self.json is not None:
             write_rows(self.json, curves)
-        if self.figure is not None:
-            write_atomically(self.figure, demo.draw(curves, self.figure.suffix[1:]))
-            console.print(f"Figure: {self.figure}", soft_wrap=True)
+        page = report([self.out / algo for algo in demo.ALGORITHMS], self.out / "report")
+        console.print(f"Report, to be opened in a browser: {page}", soft_wrap=True)

@@ -9,7 +9,7 @@ from rapo.config import make_config
 from rapo.errors import InputError
 from rapo.learner import networks, normalize
 from rapo.runs.heatmap import Heatmap, read_heatmap
-from rapo.runs.metrics import read_metrics
+from rapo.runs.lines import read_lines
 from rapo.train import Training
 
 TINY = {"num_envs": 4, "horizon": 8, "minibatches": 2, "epochs": 1}
@@ -66,5 +66,6 @@ def test_lines_of_updates_that_were_lost_are_dropped_when_it_goes_on(tmp_path):
     training = Training(make_config("hopper", "ppo", steps=10**6, options=TINY))
     (tmp_path / "heatmap.jsonl").write_text('{"update": 0, "steps": 0}\n{"update": 40, "steps": 1280}\n')
     Heatmap(training, tmp_path).close()
-    assert [row["update"] for row in read_heatmap(tmp_path)] == [0]
-    assert read_metrics(tmp_path) == []
+    assert [row["update"] for row in read_lines(tmp_path / "heatmap.jsonl")] == [0]
+    with pytest.raises(InputError, match="is damaged: every line must be one record"):
+        read_heatmap(tmp_path)

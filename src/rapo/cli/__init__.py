@@ -10,6 +10,7 @@ from rapo.cli.bench import Bench
 from rapo.cli.demo import Demo
 from rapo.cli.evidence import Eval, Search, Sweep
 from rapo.cli.grid import Grid
+from rapo.cli.report import Report
 from rapo.cli.train import Resume, Train
 from rapo.cli.world import Options, Tasks
 from rapo.errors import InputError, TrainingError
@@ -23,6 +24,7 @@ Command = (
     | Annotated[Sweep, tyro.conf.subcommand("sweep")]
     | Annotated[Search, tyro.conf.subcommand("search")]
     | Annotated[Grid, tyro.conf.subcommand("grid")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Demo, tyro.conf.subcommand("demo")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )

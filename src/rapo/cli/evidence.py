@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from csv import DictWriter
 from dataclasses import asdict, dataclass, fields
 from io import StringIO
-from math import isfinite
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Literal
 
+import polars as pl
 import tyro
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -15,6 +16,7 @@ from rich.table import Table
 from rapo.cli.screen import console, number_table, progress_bar
 from rapo.errors import InputError
 from rapo.files import check_writable, write_atomically
+from rapo.results.sweeps import Range, scores, settings
 from rapo.runs import search as searching
 from rapo.runs import sweep as sweeping
 from rapo.runs.evaluate import check_episodes
@@ -123,10 +125,14 @@ class Sweep:
                     advance=lambda: progress.advance(bar),  # noqa: B023
                 )
                 progress.update(bar, completed=limit)
-                for row in sweeping.summary(swept, run.config().task.dynamics):
-                    numbers = [row.nominal, row.in_distribution, row.out_of_distribution, row.worst]
-                    shown = ["" if x is None else f"{x:,.0f}" for x in numbers]
-                    table.add_row(str(run.folder), row.parameter, *shown, f"{row.worst_scale:g}")
+                ranges = {p.name: Range(float(p.nominal or 0), p.train) for p in run.config().task.dynamics}
+                rows = settings(swept, ranges)
+                for name in swept["parameter"].unique(maintain_order=True):
+                    found = scores(rows.filter(pl.col("parameter") == name))
+                    numbers = (found.nominal, found.inside, found.outside, found.worst)
+                    worst_at = f"{found.worst_at[1]:g}" if found.worst_at else ""
+                    shown = ["" if isnan(x) else f"{x:,.0f}" for x in numbers]
+                    table.add_row(str(run.folder), name, *shown, worst_at)
         console.print(table)
 
 

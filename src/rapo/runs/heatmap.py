@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jax import Array
 
+from rapo.errors import InputError
 from rapo.learn import Learner
 from rapo.learner import networks, normalize
 from rapo.runs.evaluate import actor
@@ -28,7 +29,15 @@ STATES = 16
 
 def read_heatmap(folder: Path) -> list[dict[str, Any]]:
     """The recorded updates of a run, first to last: `scales` and `values` by parameter."""
-    return read_lines(folder / FILE)
+    rows = read_lines(folder / FILE)
+    try:
+        whole = all(len(row["values"][name]) == len(x) for row in rows for name, x in row["scales"].items())
+        whole = whole and all(isinstance(row["steps"], int) for row in rows)
+    except (KeyError, TypeError, AttributeError):
+        whole = False
+    if not whole:
+        raise InputError(f"heatmap '{folder / FILE}' is damaged: every line must be one record, in JSON")
+    return rows
 
 
 class Heatmap:

@@ -8,6 +8,7 @@ measured on yet others, so that what is reported is not merely the luckiest draw
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -139,9 +140,13 @@ def read_search(folder: Path) -> Found | None:
         return None
     try:
         said = json.loads(path.read_bytes())
-        return Found(**{**said, "axis": Axis(**said["axis"])})
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"file '{path}' is damaged: search again") from None
+        found = Found(**{**said, "axis": Axis(**said["axis"])})
+        numbers = (found.updates, found.evaluations, found.returned, found.low, found.high, found.below)
+        if all(map(isfinite, (*numbers, *found.point.values(), found.axis.scale, found.axis.returned))):
+            return found
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise InputError(f"file '{path}' is damaged: search again")
 
 
 def _candidates(

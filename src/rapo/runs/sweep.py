@@ -6,7 +6,6 @@ dynamics and the policy. The table is `sweep.csv` in the run folder, a row for e
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +16,8 @@ from rapo.errors import InputError
 from rapo.files import write_atomically
 from rapo.runs.evaluate import actor, evaluate
 from rapo.runs.run import Run
-from rapo.world.dynamics import Dynamics, Range
-from rapo.world.task import Bools, Floats
+from rapo.world.dynamics import Dynamics
+from rapo.world.task import Floats
 
 FILE = "sweep.csv"
 EPISODES, SEED = 20, 1000
@@ -41,54 +40,6 @@ def usual_scales(dynamics: Dynamics, parameter: str) -> Floats:
     known = dynamics[parameter]
     values = np.append(np.linspace(*known.test, SCALES), float(known.nominal or 0.0))
     return np.unique(values.round(9))
-
-
-@dataclass(frozen=True)
-class Summary:
-    """Mean returns over the swept scales of one parameter, diverged episodes left out; None where none is."""
-
-    parameter: str
-    nominal: float | None
-    in_distribution: float | None
-    """Inside the training range."""
-    out_of_distribution: float | None
-    """Outside it."""
-    worst: float
-    """At the worst scale."""
-    worst_scale: float
-
-
-def summary(table: pl.DataFrame, dynamics: Dynamics) -> list[Summary]:
-    """One line for each parameter of a sweep."""
-    lines = []
-    good = table.filter(~pl.col("diverged"))
-    means = good.group_by("parameter", "scale", maintain_order=True).agg(pl.col("return").mean())
-    for (name,), rows in means.group_by(["parameter"], maintain_order=True):
-        known = dynamics[str(name)]
-        scales, returns = rows["scale"].to_numpy(), rows["return"].to_numpy()
-        inside = is_trained(scales, known.train)
-        worst = int(np.argmin(returns))
-        lines.append(
-            Summary(
-                str(name),
-                _mean(returns[scales == known.nominal]),
-                _mean(returns[inside]),
-                _mean(returns[~inside]),
-                float(returns[worst]),
-                float(scales[worst]),
-            )
-        )
-    return lines
-
-
-def is_trained(scales: Floats, trained: Range) -> Bools:
-    """Which scales `[n]` lie in the range met in training, its ends included."""
-    low, high = trained
-    return (scales >= low - 1e-9) & (scales <= high + 1e-9)
-
-
-def _mean(values: Floats) -> float | None:
-    return float(values.mean()) if len(values) else None
 
 
 def settings(

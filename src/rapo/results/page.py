@@ -1,0 +1,311 @@
+"""The page: one HTML file with everything in it, that opens from disk and asks no network for anything.
+
+Text is escaped where it is put in; the data of the figures is JSON in a script element, which no name
+can end. A content security policy forbids the page to load anything.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from html import escape
+from importlib.resources import files
+from math import isfinite
+from typing import Any
+
+import polars as pl
+from plotly.offline import get_plotlyjs
+
+from rapo.results.charts import Figure
+from rapo.results.colours import DASHES, MARKERS, Look
+from rapo.results.stats import Interval
+from rapo.results.tables import Table
+from rapo.results.words import Summary, number
+
+FEW = 5
+"""A table of no more columns has room for intervals beside their estimates."""
+RANKED = 6
+"""Groups that a summary shows, at most."""
+MANY = 15
+"""A table of more rows is folded up."""
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of a section: a figure, a table or both, or a line that says how to make them."""
+
+    title: str
+    about: str = ""
+    figure: Figure | None = None
+    table: Table | None = None
+    missing: str = ""
+    """What to do to get it, where there is nothing to show; code between backquotes."""
+    files: tuple[str, ...] = ()
+    """Links to the same for print and for programs."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return self.figure is None and self.table is None
+
+
+@dataclass(frozen=True)
+class Section:
+    """One task."""
+
+    name: str
+    """Unique, for links."""
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass
+class Page:
+    """What goes on the page."""
+
+    lede: str
+    summaries: Sequence[Summary]
+    across: Block | None
+    sections: Sequence[Section]
+    notes: Sequence[str]
+    definitions: Sequence[tuple[str, str]]
+    looks: Mapping[str, Look]
+    rankings: Mapping[str, Sequence[tuple[str, Interval]]]
+    """Of each task, the labels of its groups and what they are ranked by, the best first."""
+    _figures: dict[str, Any] = field(default_factory=dict)
+
+    def html(self) -> str:
+        """The whole file."""
+        body = "\n".join((self._summary(), *map(self._section, self.sections), self._end()))
+        links = [
+            ("summary", "Summary"),
+            *((s.name, s.title) for s in self.sections),
+            ("reading", "How to read this"),
+        ]
+        nav = "".join(f'<li><a href="#{escape(name)}">{escape(title)}</a></li>' for name, title in links)
+        data = {
+            "figures": self._figures,
+            "looks": {label: asdict(look) for label, look in self.looks.items()},
+            "markers": MARKERS,
+            "dashes": DASHES,
+        }
+        return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<title>Robustness report</title>
+<link rel="icon" href="data:,">
+<style>{_asset("page.css")}</style>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="top"><div class="wrap">
+<p class="eyebrow">Robustness report</p>
+<h1>Which policy should I trust, and how far?</h1>
+<p class="lede">{escape(self.lede)}</p>
+</div></header>
+<nav aria-label="Sections"><div class="wrap"><ul>{nav}</ul></div></nav>
+<main id="main" class="wrap">
+<noscript><p class="caution">These figures need JavaScript; the folder figures has them too.</p></noscript>
+{body}
+</main>
+<footer class="wrap">Made by <code>rapo report</code>. Everything is in this file; figures for print and
+tables lie beside it.</footer>
+<script type="application/json" id="data">{inlined(data)}</script>
+<script>{get_plotlyjs()}</script>
+<script>{_asset("page.js")}</script>
+</body>
+</html>
+"""
+
+    def _summary(self) -> str:
+        cards = "".join(self._card(summary) for summary in self.summaries)
+        across = "" if self.across is None else self._block(self.across, "all")
+        return f'<section id="summary"><h2>Summary</h2><div class="cards">{cards}</div>{across}</section>'
+
+    def _card(self, summary: Summary) -> str:
+        ranking = self.rankings.get(summary.task, ())
+        style = f' led" style="{self._colours(ranking[0][0])}' if ranking else ""
+        facts = "".join(f"<div><dt>{escape(a)}</dt><dd>{_code(b)}</dd></div>" for a, b in summary.facts)
+        caution = "" if summary.caution is None else f'<p class="caution">{escape(summary.caution)}</p>'
+        return (
+            f'<article class="card verdict{style}"><p class="task">{escape(summary.task)}</p>'
+            f"<h3>{escape(summary.headline)}</h3>{self._forest(ranking)}<dl>{facts}</dl>{caution}</article>"
+        )
+
+    def _forest(self, ranking: Sequence[tuple[str, Interval]]) -> str:
+        """Estimates as points on bars, on one scale from 0; nothing where there is nothing to compare."""
+        shown = list(ranking[:RANKED])
+        low = min([0.0, *(_finite(x.low, x.value) for _, x in shown)])
+        high = max([0.0, *(_finite(x.high, x.value) for _, x in shown)])
+        if len(shown) < 2 or not high > low:
+            return ""
+        rows = []
+        for label, found in shown:
+            place, left, right = (
+                100 * (x - low) / (high - low)
+                for x in (found.value, _finite(found.low, found.value), _finite(found.high, found.value))
+            )
+            rows.append(
+                f'<li style="{self._colours(label)}"><span class="who">{escape(label)}</span>'
+                f'<span class="bar"><i style="left:{left:.1f}%;width:{right - left:.1f}%"></i>'
+                f'<b style="left:{place:.1f}%"></b></span>'
+                f'<span class="value">{number(found.value)}</span></li>'
+            )
+        more = f", the best {len(shown)} of {len(ranking)}" if len(ranking) > len(shown) else ""
+        return (
+            f'<p class="over">Return outside the training range (IQM, 95% interval){more}</p>'
+            f'<ol class="forest">{"".join(rows)}</ol>'
+        )
+
+    def _colours(self, label: str) -> str:
+        look = self.looks[label]
+        return f"--light:{look.light};--dark:{look.dark}"
+
+    def _section(self, section: Section) -> str:
+        shown = "".join(self._block(b, section.name) for b in section.blocks if not b.empty)
+        missing = "".join(
+            f'<p class="missing"><b>{escape(b.title)}</b>: {_code(b.missing)}</p>'
+            for b in section.blocks
+            if b.empty and b.missing
+        )
+        if missing:
+            missing = f'<div class="card"><h3>Not in this report</h3>{missing}</div>'
+        return (
+            f'<section id="{escape(section.name)}"><h2>{escape(section.title)}</h2>{shown}{missing}</section>'
+        )
+
+    def _block(self, block: Block, section: str) -> str:
+        parts = [f"<h3>{escape(block.title)}</h3>"]
+        about = block.about or (block.figure.caption if block.figure else "")
+        if about:
+            parts.append(f'<p class="about">{_code(about)}</p>')
+        if block.figure is not None:
+            key = f"{section}-{block.figure.name}"
+            self._figures[key] = block.figure.data()
+            parts.append(
+                f'<figure data-figure="{escape(key)}" aria-label="{escape(block.title)}">'
+                '<div class="panels"></div></figure>'
+            )
+        if block.table is not None:
+            parts.append(self._table(block.table))
+        if block.files:
+            parts.append(f'<p class="files">Files: {_links(block.files)}</p>')
+        return f'<div class="card">{"".join(parts)}</div>'
+
+    def _table(self, table: Table) -> str:
+        columns = shown_columns(table.frame.drop(table.unseen))
+        head = "".join(
+            f'<th scope="col"{_class(right)}>{escape(name)}</th>' for name, (right, _) in columns.items()
+        )
+        rows = []
+        for i in range(len(table.frame)):
+            cells = []
+            for j, (right, texts) in enumerate(columns.values()):
+                cell = texts[i]
+                if j == 0:
+                    cells.append(f'<th scope="row">{self._dot(table.frame.item(i, 0))}{cell}</th>')
+                else:
+                    cells.append(f"<td{_class(right)}>{cell}</td>")
+            rows.append(f"<tr>{''.join(cells)}</tr>")
+        caption = escape(table.caption)
+        few = ' class="few"' if len(columns) <= FEW else ""
+        shown = (
+            f'<div class="scroll" role="region" tabindex="0" aria-label="{caption}"><table{few} '
+            f'aria-label="{caption}"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+        )
+        if len(rows) <= MANY:
+            return shown
+        return f"<details><summary>All {len(rows)} rows</summary>{shown}</details>"
+
+    def _dot(self, label: Any) -> str:
+        if label not in self.looks:
+            return ""
+        return f'<span class="dot" style="{self._colours(label)}"></span>'
+
+    def _end(self) -> str:
+        terms = "".join(f"<div><dt>{escape(a)}</dt><dd>{_code(b)}</dd></div>" for a, b in self.definitions)
+        notes = ""
+        if self.notes:
+            many = f"{len(self.notes)} {'note' if len(self.notes) == 1 else 'notes'} on the runs"
+            items = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+            opened = " open" if len(self.notes) <= 5 else ""
+            folded = f"<details{opened}><summary>{many}</summary><ul>{items}</ul></details>"
+            notes = f'<div class="card notes">{folded}</div>'
+        return (
+            f'<section id="reading"><h2>How to read this</h2>{notes}'
+            f'<div class="card"><dl style="margin-top:0">{terms}</dl></div></section>'
+        )
+
+
+def inlined(data: Any) -> str:
+    """JSON that can't end the script element it stands in."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def shown_columns(frame: pl.DataFrame) -> dict[str, tuple[bool, list[str]]]:
+    """Columns as they are shown, by name: whether they hold numbers, and the HTML of every cell.
+
+    An estimate and the ends of its interval become one column, and so do a mean and a deviation.
+    """
+    shown: dict[str, tuple[bool, list[str]]] = {}
+    names = frame.columns
+    for name in names:
+        values = frame[name].to_list()
+        if name.endswith(("_low", "_high", " std")):
+            continue
+        right = all(value is None or isinstance(value, int | float) for value in values)
+        cells = [_cell(value) for value in values]
+        if f"{name}_low" in names:
+            ends = zip(frame[f"{name}_low"].to_list(), frame[f"{name}_high"].to_list(), strict=True)
+            cells = [cell + _ends(low, high) for cell, (low, high) in zip(cells, ends, strict=True)]
+        elif name.endswith(" mean"):
+            name = name.removesuffix(" mean")
+            spreads = frame[f"{name} std"].to_list()
+            cells = [c if s is None else f"{c} ± {number(s)}" for c, s in zip(cells, spreads, strict=True)]
+        shown[name] = (right, cells)
+    return shown
+
+
+def _links(paths: Sequence[str]) -> str:
+    """Files by name, each with a link for every kind there is."""
+    kinds: dict[str, list[str]] = {}
+    for path in paths:
+        stem, _, kind = path.rpartition(".")
+        kinds.setdefault(stem.rpartition("/")[2], []).append(f'<a href="{escape(path)}">{kind.upper()}</a>')
+    return "; ".join(f"{escape(stem)} {' '.join(links)}" for stem, links in kinds.items())
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "" if low is None else f'<span class="interval">{number(low)} to {number(high)}</span>'
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if value is None or isinstance(value, float):
+        return number(value)
+    return escape(str(value))
+
+
+def _finite(value: float, otherwise: float) -> float:
+    return value if isfinite(value) else otherwise
+
+
+def _class(right: bool) -> str:
+    return ' class="number"' if right else ""
+
+
+def _code(text: str) -> str:
+    """Text with what stands between backquotes as code."""
+    parts = escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+
+
+def _asset(name: str) -> str:
+    return (files("rapo.results") / "assets" / name).read_text(encoding="utf-8")

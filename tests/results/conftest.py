@@ -1,0 +1,151 @@
+"""Tiny real runs, evidence for them in the formats of run folders, and a real browser."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import polars as pl
+import pytest
+from playwright.sync_api import sync_playwright
+
+import rapo
+from rapo.results.report import report
+
+TINY = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2}
+SCALES = (0.5, 0.8, 1.0, 1.2, 1.5)
+EPISODES = 3
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def add_sweep(folder, level=100.0, fall=1.0, diverged=()):
+    """Returns that fall with the distance from nominal; the last episode of `diverged` settings fails."""
+    said = json.loads((folder / "config.json").read_text())
+    rng = np.random.default_rng(said["seed"])
+    noise = rng.normal(0, 0.02, EPISODES) + 0.02 * said["seed"]
+    updates = len((folder / "metrics.jsonl").read_text().splitlines())
+    rows = []
+    for parameter in said["dynamics"]:
+        for scale in SCALES:
+            for episode in range(EPISODES):
+                value = level * (1 - fall * abs(scale - 1)) * (1 + noise[episode])
+                wrong = (parameter, scale) in diverged and episode == EPISODES - 1
+                rows.append(
+                    (parameter, scale, episode, 1e9 if wrong else value, 50, False, wrong, updates, 1000)
+                )
+    columns = [
+        "parameter",
+        "scale",
+        "episode",
+        "return",
+        "length",
+        "terminated",
+        "diverged",
+        "updates",
+        "seed",
+    ]
+    pl.DataFrame(rows, schema=columns, orient="row").write_csv(folder / "sweep.csv")
+
+
+def add_search(folder, returned=12.0):
+    names = json.loads((folder / "config.json").read_text())["dynamics"]
+    axis = {
+        "parameter": "torque",
+        "scale": 0.5,
+        "return": returned + 30,
+        "low": returned + 25,
+        "high": returned + 35,
+    }
+    found = {
+        "updates": 8,
+        "seed": 2000,
+        "episodes": 100,
+        "evaluations": 320,
+        "point": dict.fromkeys(names, 0.625),
+        "return": returned,
+        "low": returned - 1,
+        "high": returned + 1,
+        "axis": axis,
+        "below": 30.0,
+    }
+    (folder / "search.json").write_text(json.dumps(found))
+
+
+def add_heatmap(folder):
+    names = json.loads((folder / "config.json").read_text())["dynamics"]
+    scales = np.linspace(0.5, 1.5, 41)
+    with (folder / "heatmap.jsonl").open("w") as file:
+        for update in range(1, 9):
+            values = (update - (scales - 0.6 - 0.1 * update) ** 2).tolist()
+            record = {"update": update, "steps": 32 * update, "scales": dict.fromkeys(names, scales.tolist())}
+            file.write(json.dumps(record | {"values": dict.fromkeys(names, values)}) + "\n")
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory):
+    """Runs as training leaves them: RAPO and two seeds of PPO on Hopper, PPO on Walker2d."""
+    folder = tmp_path_factory.mktemp("bare")
+    for name, task, algo, seed, options in (
+        ("rapo-0", "hopper", "rapo", 0, {"models": 3}),
+        ("ppo-0", "hopper", "ppo", 0, {}),
+        ("ppo-1", "hopper", "ppo", 1, {}),
+        ("walker", "walker2d", "ppo", 0, {}),
+    ):
+        rapo.train(task, algo=algo, steps=256, seed=seed, out=folder / name, quiet=True, **TINY, **options)
+    return folder
+
+
+@pytest.fixture
+def runs(bare, tmp_path):
+    """The Hopper runs with all evidence, RAPO the more robust, in a folder of their own."""
+    folder = tmp_path / "runs"
+    shutil.copytree(bare, folder, ignore=shutil.ignore_patterns("walker"))
+    for run in folder.iterdir():
+        better = run.name.startswith("rapo")
+        add_sweep(run, level=100, fall=0.3 if better else 1.2)
+        add_search(run, 60.0 if better else 5.0)
+        add_heatmap(run)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def evidence():
+    """What writes sweeps, searches and heatmaps into run folders."""
+    return {"sweep": add_sweep, "search": add_search, "heatmap": add_heatmap}
+
+
+@pytest.fixture(scope="session")
+def written(bare, evidence, tmp_path_factory):
+    """A folder with `runs` of two tasks with all evidence, and the `report` of them."""
+    folder = tmp_path_factory.mktemp("written")
+    shutil.copytree(bare, folder / "runs")
+    for run in (folder / "runs").iterdir():
+        evidence["sweep"](
+            run, level=3000 if run.name == "walker" else 100, fall=0.3 if run.name == "rapo-0" else 1.2
+        )
+        evidence["search"](run)
+        evidence["heatmap"](run)
+    report([folder / "runs"], folder / "report")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's chromium without a window."""
+    path = find_browser()
+    if path is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        command = ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]
+        subprocess.run(command, capture_output=True, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
+        path = find_browser()
+    if path is None:
+        pytest.fail("no chromium was found for the browser tests: install it with apt-get install chromium")
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        started = playwright.chromium.launch(executable_path=path, args=arguments)
+        yield started
+        started.close()
+
+
+def find_browser():
+    return next(filter(None, map(shutil.which, BROWSERS)), None)

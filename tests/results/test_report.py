@@ -1,0 +1,271 @@
+"""The report on tiny real runs: what it says, what it leaves out, and what it refuses."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rapo.cli import main
+from rapo.errors import InputError
+from rapo.results import charts, figures, page
+from rapo.results.colours import looks
+from rapo.results.load import find_runs, load
+from rapo.results.report import report
+from rapo.results.study import studies, study
+from rapo.results.words import summarise
+
+
+def read(folder, seed=0):
+    return studies(load(find_runs([folder])), np.random.default_rng(seed))
+
+
+def data_of(html):
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
+    assert found
+    return json.loads(found.group(1))
+
+
+def files_in(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_report_has_a_page_figures_and_tables(written):
+    out = written / "report"
+    found = files_in(out)
+    for name in ("robustness", "heatmap-rapo", "heatmap-ppo"):
+        assert (out / f"figures/hopper-{name}.pdf").read_bytes().startswith(b"%PDF")
+        assert (out / f"figures/hopper-{name}.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("scores", "curves", "kept", "improvement", "cost", "matched", "worst-cases", "runs"):
+        assert f"tables/hopper-{name}.csv" in found
+    figures = data_of((out / "index.html").read_text())["figures"]
+    names = {name.removeprefix("task-hopper-") for name in figures if name.startswith("task-hopper-")}
+    assert names == {"robustness", "heatmaps", "mixture", "temperature", "training"}
+
+
+def test_the_table_of_scores_adds_up(written):
+    rows = {
+        row["algorithm"]: row
+        for row in pl.read_csv(written / "report/tables/hopper-scores.csv").rows(named=True)
+    }
+    assert list(rows) == ["rapo models=3", "ppo"]
+    for label, fall in (("rapo models=3", 0.3), ("ppo", 1.2)):
+        row = rows[label]
+        inside, outside = (
+            (1 + 8 * (1 - 0.2 * fall)) / 9,
+            1 - 0.5 * fall,
+        )  # nominal once, then 0.8 and 1.2 four times
+        assert row["ID"] / row["nominal"] == pytest.approx(inside)
+        assert row["OOD"] / row["nominal"] == pytest.approx(outside)
+        assert row["worst setting"] / row["nominal"] == pytest.approx(outside)
+        assert row["episodes"] == (1 + 4 * 4) * 3 * row["seeds"]
+        assert row["diverged"] == 0
+    assert rows["rapo models=3"]["OOD_low"] is None
+    assert rows["ppo"]["OOD_low"] < rows["ppo"]["OOD"] < rows["ppo"]["OOD_high"]
+
+
+def test_the_summary_says_which_policy_how_far_and_how_sure(runs):
+    (one,) = read(runs)
+    summary = summarise(one)
+    assert summary.headline == "rapo models=3 is ahead of ppo, but the seeds are too few to call it better."
+    facts = dict(summary.facts)
+    assert "Every run of the first beats every run of the second" in facts["Outside the training range"]
+    assert "mass from 0.5 to 1.5 (all that was swept)" in facts["How far"]
+    assert "0.625" not in facts["How far"]
+    assert "mass 0.625, inertia 0.625, friction 0.625 and torque 0.625" in facts["Worst case"]
+    assert summary.caution is not None
+    assert "trained once only" in summary.caution
+
+
+def test_five_seeds_whose_intervals_are_apart_are_trusted_and_others_not(runs, evidence):
+    for name, algo in (("rapo-0", "rapo"), ("ppo-0", "ppo")):
+        for seed in range(2, 7):
+            copy = runs / f"{algo}-{seed}"
+            shutil.copytree(runs / name, copy)
+            said = json.loads((copy / "config.json").read_text()) | {"seed": seed}
+            (copy / "config.json").write_text(json.dumps(said))
+            evidence["sweep"](copy, fall=0.3 if algo == "rapo" else 1.2)
+    (one,) = read(runs)
+    assert summarise(one).headline.startswith("Trust rapo models=3: it is clearly the best")
+    assert summarise(one).caution is None
+    for run in runs.iterdir():
+        evidence["sweep"](run)
+    (one,) = read(runs)
+    assert "but not clearly: its interval overlaps" in summarise(one).headline
+
+
+def test_one_run_makes_a_report_that_owns_up_to_being_one(runs, tmp_path):
+    text = report([runs / "ppo-0"], tmp_path / "report").read_text()
+    assert "ppo is the only policy that was tested" in text
+    assert "This is one run." in text
+    assert "How much better?</b>: sweeps of two algorithms are needed" in text
+
+
+def test_runs_without_evidence_make_a_report_that_says_how_to_get_it(bare, tmp_path):
+    text = report([bare / "ppo-0", bare / "rapo-0"], tmp_path / "report").read_text()
+    assert "No policy can be trusted yet" in text
+    for command in ("rapo sweep RUN", "rapo search RUN", "rapo grid FILE"):
+        assert f"<code>{command}</code>" in text
+    assert "Not in this report" in text
+    assert {"task-hopper-mixture", "task-hopper-temperature"} <= set(data_of(text)["figures"])
+
+
+def test_any_piece_may_be_missing_from_any_run(runs, tmp_path):
+    for name, gone in (
+        ("rapo-0", ("sweep.csv", "heatmap.jsonl", "checkpoint.safetensors")),
+        ("ppo-0", ("search.json", "metrics.jsonl")),
+    ):
+        for piece in gone:
+            (runs / name / piece).unlink()
+    text = report([runs], tmp_path / "report").read_text()
+    shown = data_of(text)["figures"]
+    assert shown["task-hopper-robustness"]["legend"] == ["ppo"]
+    assert list(shown["task-hopper-heatmaps"]["choices"]) == ["ppo, seed 0"]
+    assert list(shown["task-hopper-mixture"]["choices"]) == ["rapo models=3, seed 0"]
+    assert shown["task-hopper-training"]["legend"] == ["rapo models=3", "ppo"]
+    assert pl.read_csv(tmp_path / "report/tables/hopper-worst-cases.csv")["seed"].to_list() == [0, 1]
+
+
+def test_diverged_episodes_are_counted_and_never_averaged_in(runs, evidence, tmp_path):
+    before = {m.label: m.outside.value for m in read(runs)[0].groups}
+    evidence["sweep"](runs / "rapo-0", fall=0.3, diverged={("mass", 0.5), ("torque", 1.5)})
+    (one,) = read(runs)
+    after = {m.label: m.outside.value for m in one.groups}
+    assert after["ppo"] == before["ppo"]
+    assert after["rapo models=3"] == pytest.approx(before["rapo models=3"], rel=0.05)
+    assert (
+        "2 episodes of the sweeps ended in failed physics (2 of rapo models=3)"
+        in dict(summarise(one).facts)["Diverged"]
+    )
+    report([runs / "rapo-0"], tmp_path / "report")
+    assert pl.read_csv(tmp_path / "report/tables/hopper-scores.csv")["diverged"].to_list() == [2]
+
+
+def test_tasks_have_sections_of_their_own_and_are_compared_in_normalised_returns(written):
+    text = (written / "report" / "index.html").read_text()
+    assert '<section id="task-hopper">' in text
+    assert '<section id="task-walker2d">' in text
+    shown = data_of(text)["figures"]
+    assert shown["task-hopper-robustness"]["legend"] == ["rapo models=3", "ppo"]
+    assert shown["task-walker2d-robustness"]["legend"] == ["ppo"]
+    across = pl.read_csv(written / "report/tables/across-tasks.csv")
+    assert across["algorithm"].to_list() == ["ppo"]
+    assert across["normalised OOD IQM"][0] == pytest.approx(0.4, rel=0.1)  # 1 - 1.2 / 2 of the nominal return
+
+
+def test_a_figure_of_several_tasks_is_refused(runs, bare, evidence):
+    shutil.copytree(bare / "walker", runs / "walker")
+    evidence["sweep"](runs / "walker")
+    hopper, walker = read(runs)
+    both = [*hopper.groups, *walker.groups]
+    look = looks(m.group for m in both)
+    with pytest.raises(InputError, match="runs of walker2d were given for a figure of hopper"):
+        charts.robustness(hopper, both, "robustness", "")
+    with pytest.raises(InputError, match="runs of hopper, walker2d were given for a figure of hopper"):
+        figures.robustness(hopper, both, look, (0, 1))
+    with pytest.raises(InputError, match="a study of hopper"):
+        study("hopper", tuple(m.group for m in both), np.random.default_rng(0))
+
+
+def test_ablations_and_sizes_of_the_ensemble_have_parts_of_their_own(runs, tmp_path):
+    for name, changes in (("mean", {"algo": "rapo-mean"}), ("more", {"models": 6})):
+        shutil.copytree(runs / "rapo-0", runs / name)
+        said = json.loads((runs / name / "config.json").read_text())
+        said["algo"] = changes.get("algo", "rapo")
+        said["options"]["models"] = changes.get("models", 3)
+        (runs / name / "config.json").write_text(json.dumps(said))
+    out = report([runs], tmp_path / "report").parent
+    shown = data_of((out / "index.html").read_text())["figures"]
+    assert len(shown["task-hopper-ablations"]["legend"]) == 2
+    assert (out / "figures/hopper-ablations.pdf").exists()
+    sizes = pl.read_csv(out / "tables/hopper-sensitivity.csv")
+    assert sizes["K (models)"].to_list() == [3, 6]
+    assert sizes["m (samples)"].to_list() == ["all", "all"]
+
+
+def test_the_trace_of_a_heatmap_follows_the_highest_value(written):
+    text = (written / "report" / "index.html").read_text()
+    shown = data_of(text)["figures"]["task-hopper-heatmaps"]
+    panel = shown["choices"]["ppo, seed 0"][0]
+    assert panel["trace"] == pytest.approx([0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4])
+    assert len(panel["rows"]) == 41
+
+
+def test_the_same_runs_make_the_same_report(written, tmp_path):
+    out = report([written / "runs"], tmp_path / "again").parent
+    assert files_in(out) == files_in(written / "report")
+    for name in files_in(out):
+        assert (out / name).read_bytes() == (written / "report" / name).read_bytes()
+
+
+def test_no_name_breaks_out_of_the_page(runs, tmp_path):
+    evil = "</script><script>alert(1)</script>"
+    for run in runs.iterdir():
+        said = json.loads((run / "config.json").read_text())
+        said["algo"] = said["task"] = evil
+        (run / "config.json").write_text(json.dumps(said))
+    text = report([runs], tmp_path / "report").read_text()
+    assert evil not in text
+    assert "<script>alert" not in text
+    assert evil in data_of(text)["looks"]
+
+
+def test_names_in_inlined_data_survive():
+    said = {"a<b>&\u2028": [1.5, None, "</script>"]}
+    text = page.inlined(said)
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == said
+
+
+def test_a_folder_that_cant_be_written_is_refused_before_any_work(runs, tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    read_so_far = []
+    for out in (tmp_path / "taken", tmp_path / "taken" / "report"):
+        with pytest.raises(InputError, match=r"report folder '.*' can't be written"):
+            report([runs], out, advance=lambda: read_so_far.append(1))
+    assert not read_so_far
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_return_that_is_not_above_zero_normalises_nothing(runs, evidence, tmp_path):
+    for run in runs.iterdir():
+        evidence["sweep"](run, level=-5.0)
+    (one,) = read(runs)
+    assert one.reference is None
+    assert "no share of it can be kept" in dict(summarise(one).facts)["How far"]
+    out = report([runs], tmp_path / "report").parent
+    assert pl.read_csv(out / "tables/hopper-scores.csv")["OOD normalised"].to_list() == [None, None]
+
+
+def test_an_algorithm_has_one_colour_whatever_its_options(runs):
+    (group,) = (m.group for m in read(runs)[0].groups if m.group.algo == "rapo")
+    found = looks([group, replace(group, label="rapo models=6")])
+    one, other = found.values()
+    assert (one.light, one.dark, one.marker) == (other.light, other.dark, other.marker)
+    assert one.dash != other.dash
+
+
+def test_the_command_line_says_where_the_page_is_and_what_it_found(runs, tmp_path, capsys):
+    main(["report", str(runs), "--out", str(tmp_path / "report")])
+    printed = capsys.readouterr().out
+    for word in ("Returns on hopper", "rapo models=3", "OOD IQM", "reading", "index.html"):
+        assert word in printed
+    assert (tmp_path / "report" / "index.html").exists()
+
+
+def test_the_command_line_refuses_in_one_sentence(tmp_path, capsys):
+    for arguments, words in (
+        ([], "no runs were given"),
+        ([str(tmp_path / "nowhere")], "is not a folder"),
+        ([str(tmp_path)], "holds no run"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            main(["report", *arguments, "--out", str(tmp_path / "report")])
+        assert stopped.value.code == 2
+        error = capsys.readouterr().err
+        assert words in error
+        assert len(error.splitlines()) == 1
+    assert not (tmp_path / "report").exists()

@@ -280,8 +280,11 @@ def test_a_terminal_gets_bars_and_a_line_for_each_run(tmp_path):
 
 
 @pytest.fixture
-def cluster():
-    """A Ray of two cores, with a token of its own: its address, and what others need to join it."""
+def cluster(tmp_path):
+    """A Ray of two cores, with a token of its own: its address, and what others need to join it.
+
+    What one process has compiled, the others need not compile again.
+    """
     code = """
 import ray, sys
 ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
@@ -289,11 +292,16 @@ print(ray.get_runtime_context().gcs_address, flush=True)
 sys.stdin.read()
 ray.shutdown()
 """
-    secret = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    shared = {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "compiled"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
     quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-    with started("-c", code, **secret, **quiet) as process:
+    with started("-c", code, **shared, **quiet) as process:
         assert process.stdout is not None
-        yield process.stdout.readline().strip(), secret
+        yield process.stdout.readline().strip(), shared
         process.communicate()
 
 
@@ -316,14 +324,14 @@ def started(*arguments, **environment):
 
 
 def test_on_ray_ctrl_c_saves_and_a_killed_worker_is_replaced_with_the_same_results(tmp_path, cluster):
-    address, secret = cluster
+    address, shared = cluster
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     here, there = (read_grid(written(tmp_path / name, updates=150)) for name in ("here", "there"))
     first, second = (cell.folder for cell in there.cells)
 
     command = ("-m", "rapo", "grid", there.path)
-    with started(*command, "--ray", "--save-every", 10**6, **secret) as interrupted:
+    with started(*command, "--ray", "--save-every", 10**6, **shared) as interrupted:
         soon(lambda: len(Run(first).metrics()) > 2)
         interrupted.send_signal(signal.SIGINT)
         said, complaint = interrupted.communicate()
@@ -332,7 +340,7 @@ def test_on_ray_ctrl_c_saves_and_a_killed_worker_is_replaced_with_the_same_resul
     saved = read_facts(first / CHECKPOINT)["counters"]["updates"]
     assert 2 < saved < 150
 
-    with started(*command, "--address", address, "--save-every", 10, **secret) as robbed:
+    with started(*command, "--address", address, "--save-every", 10, **shared) as robbed:
         soon(lambda: trainers(second) and len(Run(second).metrics()) > 20)
         (worker,) = trainers(second)
         assert worker != robbed.pid

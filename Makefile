@@ -25,6 +25,7 @@ bench: $(READY)
 figures: $(READY)
 	$(VENV)/bin/rapo demo --json results/demo.json
 	cp runs/demo/report/figures/hopper-robustness.png docs/demo.png
+	$(VENV)/bin/python docs/picture.py runs/demo/report/index.html docs/report.png
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rapo needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": try make PYTHON=python3.11")'

@@ -144,10 +144,11 @@ def test_a_run_without_checkpoint_is_refused(run):
 
 
 @pytest.mark.parametrize("damage", ["nonsense", "parameter,scale\nmass,1\n", ""])
-def test_a_damaged_table_is_named(run, damage):
+def test_a_damaged_table_is_named_and_swept_anew(run, damage):
     (run.folder / FILE).write_text(damage)
     with pytest.raises(InputError, match=r"sweep\.csv' is damaged: sweep the run again"):
         read_sweep(run.folder)
+    assert sweep(run, parameters=["mass"], scales=[1.0], episodes=1).equals(known(run))
 
 
 def test_the_command_prints_and_writes(run, capsys):

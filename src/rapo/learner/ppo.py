@@ -18,6 +18,9 @@ from rapo.errors import InputError
 from rapo.learner import networks
 from rapo.learner.networks import Layers, Policy
 
+UNROLLED = 2
+"""Optimiser steps compiled as one piece: a loop copies all parameters each time around."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -173,7 +176,9 @@ def update(
             moved = jax.tree.map(lambda new, old: jnp.where(going, new, old), moved, (row, state))
         return (*moved, going), (report, going)
 
-    (row, state, _), (reports, went) = jax.lax.scan(step, (row, state, jnp.asarray(True)), orders)
+    (row, state, _), (reports, went) = jax.lax.scan(
+        step, (row, state, jnp.asarray(True)), orders, unroll=UNROLLED
+    )
     steps = jnp.maximum(went.sum(), 1)
     report = jax.tree.map(lambda x: jnp.sum(jnp.where(went, x, 0)) / steps, reports)
     return as_parameters(row), state, report

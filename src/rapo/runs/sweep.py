@@ -6,6 +6,7 @@ dynamics and the policy. The table is `sweep.csv` in the run folder, a row for e
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +93,8 @@ def sweep(
         },
         schema=SCHEMA,
     )
-    table = _with_others(table, read_sweep(run.folder), task.dynamics.names)
+    with suppress(InputError):  # a damaged table is replaced
+        table = _with_others(table, read_sweep(run.folder), task.dynamics.names)
     write_atomically(run.folder / FILE, table.write_csv().encode())
     return table
 

@@ -136,6 +136,13 @@ def test_a_damaged_heatmap_is_noted_and_left_out(runs, tmp_path):
     assert "heatmap.jsonl&#x27; is damaged" in text
 
 
+def test_a_heatmap_of_one_record_is_drawn(runs, tmp_path):
+    path = runs / "ppo-0" / "heatmap.jsonl"
+    path.write_text(path.read_text().splitlines(keepends=True)[0])
+    out = report([runs / "ppo-0"], tmp_path / "report").parent
+    assert (out / "figures/hopper-heatmap-ppo.png").exists()
+
+
 def test_unfinished_runs_and_unequal_budgets_are_owned_up_to(runs):
     said = json.loads((runs / "rapo-0" / "config.json").read_text()) | {"steps": 512}
     (runs / "rapo-0" / "config.json").write_text(json.dumps(said))
@@ -217,7 +224,7 @@ def test_the_same_runs_make_the_same_report(written, tmp_path):
 
 
 def test_no_name_breaks_out_of_the_page(runs, tmp_path):
-    evil = "</script><script>alert(1)</script>"
+    evil = "</script><script>alert(1)</script> $x^$ _"
     for run in runs.iterdir():
         said = json.loads((run / "config.json").read_text())
         said["algo"] = said["task"] = evil

@@ -98,6 +98,8 @@ def heatmap_panels(run: Record) -> list[dict[str, Any]]:
         scales = records[0]["scales"][name]
         rows = [r for r in records if r["scales"][name] == scales]
         values = np.array([r["values"][name] for r in rows], float)
+        if not np.isfinite(values).any():
+            continue
         best = np.where(np.isfinite(values), values, -np.inf).argmax(axis=1)
         panels.append(
             {

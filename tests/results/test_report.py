@@ -11,7 +11,7 @@ import pytest
 
 from rapo.cli import main
 from rapo.errors import InputError
-from rapo.results import charts, figures, page
+from rapo.results import charts, figures, markup
 from rapo.results.colours import looks
 from rapo.results.load import find_runs, load
 from rapo.results.report import report
@@ -101,7 +101,7 @@ def test_one_run_makes_a_report_that_owns_up_to_being_one(runs, tmp_path):
     text = report([runs / "ppo-0"], tmp_path / "report").read_text()
     assert "ppo is the only policy that was tested" in text
     assert "This is one run." in text
-    assert "How much better?</b>: sweeps of two algorithms are needed" in text
+    assert "How likely is it better?</b>: sweeps of two algorithms are needed" in text
 
 
 def test_runs_without_evidence_make_a_report_that_says_how_to_get_it(bare, tmp_path):
@@ -127,6 +127,28 @@ def test_any_piece_may_be_missing_from_any_run(runs, tmp_path):
     assert list(shown["task-hopper-mixture"]["choices"]) == ["rapo models=3, seed 0"]
     assert shown["task-hopper-training"]["legend"] == ["rapo models=3", "ppo"]
     assert pl.read_csv(tmp_path / "report/tables/hopper-worst-cases.csv")["seed"].to_list() == [0, 1]
+
+
+def test_a_damaged_heatmap_is_noted_and_left_out(runs, tmp_path):
+    (runs / "rapo-0" / "heatmap.jsonl").write_text('{"steps": 1}\n')
+    text = report([runs], tmp_path / "report").read_text()
+    assert list(data_of(text)["figures"]["task-hopper-heatmaps"]["choices"]) == ["ppo, seed 0"]
+    assert "heatmap.jsonl&#x27; is damaged" in text
+
+
+def test_a_heatmap_of_one_record_is_drawn(runs, tmp_path):
+    path = runs / "ppo-0" / "heatmap.jsonl"
+    path.write_text(path.read_text().splitlines(keepends=True)[0])
+    out = report([runs / "ppo-0"], tmp_path / "report").parent
+    assert (out / "figures/hopper-heatmap-ppo.png").exists()
+
+
+def test_unfinished_runs_and_unequal_budgets_are_owned_up_to(runs):
+    said = json.loads((runs / "rapo-0" / "config.json").read_text()) | {"steps": 512}
+    (runs / "rapo-0" / "config.json").write_text(json.dumps(said))
+    facts = dict(summarise(read(runs)[0]).facts)
+    assert facts["Not finished"].endswith("1 of rapo models=3.")
+    assert "rapo models=3 from 512 and ppo from 256" in facts["Not the same budget"]
 
 
 def test_diverged_episodes_are_counted_and_never_averaged_in(runs, evidence, tmp_path):
@@ -202,7 +224,7 @@ def test_the_same_runs_make_the_same_report(written, tmp_path):
 
 
 def test_no_name_breaks_out_of_the_page(runs, tmp_path):
-    evil = "</script><script>alert(1)</script>"
+    evil = "</script><script>alert(1)</script> $x^$ _"
     for run in runs.iterdir():
         said = json.loads((run / "config.json").read_text())
         said["algo"] = said["task"] = evil
@@ -215,7 +237,7 @@ def test_no_name_breaks_out_of_the_page(runs, tmp_path):
 
 def test_names_in_inlined_data_survive():
     said = {"a<b>&\u2028": [1.5, None, "</script>"]}
-    text = page.inlined(said)
+    text = markup.inlined(said)
     assert not set("<>&\u2028") & set(text)
     assert json.loads(text) == said
 

@@ -58,12 +58,13 @@ def robustness(
                     marker=MATPLOTLIB_MARKERS[look.marker],
                     markersize=3,
                     linewidth=1.2,
-                    label=m.label,
                 )
-            axis.set(title=name, xlabel=f"scale of {name}", ylim=limits)
-        axes[0].set_ylabel(f"return on {study.task}")
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(labels)), frameon=False)
+            axis.set(title=_plain(name), xlabel=f"scale of {_plain(name)}", ylim=limits)
+        axes[0].set_ylabel(f"return on {_plain(study.task)}")
+        labels = [_plain(m.label) for m in groups]
+        figure.legend(
+            axes[0].get_lines(), labels, loc="outside lower center", ncols=min(5, len(labels)), frameon=False
+        )
     return figure
 
 
@@ -76,9 +77,10 @@ def maps(panels: Sequence[Mapping[str, Any]], title: str) -> Figure:
         figure.subplots_adjust(left=0.06, right=0.91, top=0.84, bottom=0.2, wspace=0.3, hspace=0.5)
         for axis, panel, values in zip(axes, panels, cells, strict=True):
             x, y = panel["columns"], panel["rows"]
+            ends = (*_edges(x), *_edges(y))
             image = axis.imshow(
                 values,
-                extent=(x[0], x[-1], y[0], y[-1]),
+                extent=ends,
                 origin="lower",
                 aspect="auto",
                 cmap="cividis",
@@ -87,12 +89,12 @@ def maps(panels: Sequence[Mapping[str, Any]], title: str) -> Figure:
             )
             for colour, width in (("black", 2.4), ("white", 1.1)):
                 axis.plot(x, panel["trace"], color=colour, linewidth=width)
-            axis.set(title=panel["title"], xlabel=panel["x"], xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
+            axis.set(title=_plain(panel["title"]), xlabel=panel["x"], xlim=ends[:2], ylim=ends[2:])
             axis.ticklabel_format(axis="x", style="sci", scilimits=(0, 4))
             if panel is panels[-1]:
                 figure.colorbar(image, cax=figure.add_axes((0.93, 0.2, 0.01, 0.64)), label=panel["unit"])
         axes[0].set_ylabel("scale")
-        figure.suptitle(title, fontsize=9, y=0.98)
+        figure.suptitle(_plain(title), fontsize=9, y=0.98)
     return figure
 
 
@@ -108,6 +110,17 @@ def rendered(figure: Figure) -> dict[str, bytes]:
             figure.savefig(content, format=kind, dpi=200, metadata=facts)
             found[kind] = content.getvalue()
     return found
+
+
+def _edges(places: Sequence[float]) -> tuple[float, float]:
+    """The outer edges of evenly spaced cells with these middles."""
+    half = (places[-1] - places[0]) / (len(places) - 1) / 2 if len(places) > 1 else 0.5
+    return places[0] - half, places[-1] + half
+
+
+def _plain(name: str) -> str:
+    """A name in which matplotlib sees no formula."""
+    return name.replace("$", r"\$")
 
 
 def _panels(number: int, layout: Literal["constrained"] | None) -> tuple[Figure, list[Any]]:

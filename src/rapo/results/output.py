@@ -30,6 +30,8 @@ class Output:
 
     def __init__(self, out: Path, tasks: Iterable[str]) -> None:
         self._out = out
+        self.notes: list[str] = []
+        """What went wrong on the way, a sentence each."""
         self.names: dict[str, str] = {}
         """What each task is called in the names of files and in links."""
         for task in tasks:

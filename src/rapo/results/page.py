@@ -4,7 +4,6 @@ Text is escaped where it is put in; the data of the figures is JSON in a script 
 can end. A content security policy forbids the page to load anything.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
@@ -12,11 +11,11 @@ from importlib.resources import files
 from math import isfinite
 from typing import Any
 
-import polars as pl
 from plotly.offline import get_plotlyjs
 
 from rapo.results.charts import Figure
 from rapo.results.colours import DASHES, MARKERS, Look
+from rapo.results.markup import inlined, links, shown_columns, with_code
 from rapo.results.stats import Interval
 from rapo.results.tables import Table
 from rapo.results.words import Summary, number
@@ -42,6 +41,11 @@ class Block:
     """What to do to get it, where there is nothing to show; code between backquotes."""
     files: tuple[str, ...] = ()
     """Links to the same for print and for programs."""
+
+    @property
+    def narrow(self) -> bool:
+        """Whether half of a wide screen is enough."""
+        return self.figure is None and self.table is not None and len(shown_columns(self.table.frame)) <= FEW
 
     @property
     def empty(self) -> bool:
@@ -77,12 +81,9 @@ class Page:
     def html(self) -> str:
         """The whole file."""
         body = "\n".join((self._summary(), *map(self._section, self.sections), self._end()))
-        links = [
-            ("summary", "Summary"),
-            *((s.name, s.title) for s in self.sections),
-            ("reading", "How to read this"),
-        ]
-        nav = "".join(f'<li><a href="#{escape(name)}">{escape(title)}</a></li>' for name, title in links)
+        places = [("summary", "Summary"), *((s.name, s.title) for s in self.sections)]
+        places.append(("reading", "How to read this"))
+        nav = "".join(f'<li><a href="#{escape(name)}">{escape(title)}</a></li>' for name, title in places)
         data = {
             "figures": self._figures,
             "looks": {label: asdict(look) for label, look in self.looks.items()},
@@ -128,7 +129,7 @@ tables lie beside it.</footer>
     def _card(self, summary: Summary) -> str:
         ranking = self.rankings.get(summary.task, ())
         style = f' led" style="{self._colours(ranking[0][0])}' if ranking else ""
-        facts = "".join(f"<div><dt>{escape(a)}</dt><dd>{_code(b)}</dd></div>" for a, b in summary.facts)
+        facts = "".join(f"<div><dt>{escape(a)}</dt><dd>{with_code(b)}</dd></div>" for a, b in summary.facts)
         caution = "" if summary.caution is None else f'<p class="caution">{escape(summary.caution)}</p>'
         return (
             f'<article class="card verdict{style}"><p class="task">{escape(summary.task)}</p>'
@@ -167,21 +168,21 @@ tables lie beside it.</footer>
     def _section(self, section: Section) -> str:
         shown = "".join(self._block(b, section.name) for b in section.blocks if not b.empty)
         missing = "".join(
-            f'<p class="missing"><b>{escape(b.title)}</b>: {_code(b.missing)}</p>'
+            f'<p class="missing"><b>{escape(b.title)}</b>: {with_code(b.missing)}</p>'
             for b in section.blocks
             if b.empty and b.missing
         )
         if missing:
             missing = f'<div class="card"><h3>Not in this report</h3>{missing}</div>'
-        return (
-            f'<section id="{escape(section.name)}"><h2>{escape(section.title)}</h2>{shown}{missing}</section>'
-        )
+        title = f"<h2>{escape(section.title)}</h2>"
+        blocks = f'<div class="blocks">{shown}</div>'
+        return f'<section id="{escape(section.name)}">{title}{blocks}{missing}</section>'
 
     def _block(self, block: Block, section: str) -> str:
         parts = [f"<h3>{escape(block.title)}</h3>"]
         about = block.about or (block.figure.caption if block.figure else "")
         if about:
-            parts.append(f'<p class="about">{_code(about)}</p>')
+            parts.append(f'<p class="about">{with_code(about)}</p>')
         if block.figure is not None:
             key = f"{section}-{block.figure.name}"
             self._figures[key] = block.figure.data()
@@ -192,8 +193,8 @@ tables lie beside it.</footer>
         if block.table is not None:
             parts.append(self._table(block.table))
         if block.files:
-            parts.append(f'<p class="files">Files: {_links(block.files)}</p>')
-        return f'<div class="card">{"".join(parts)}</div>'
+            parts.append(f'<p class="files">Files: {links(block.files)}</p>')
+        return f'<div class="card{" narrow" if block.narrow else ""}">{"".join(parts)}</div>'
 
     def _table(self, table: Table) -> str:
         columns = shown_columns(table.frame.drop(table.unseen))
@@ -226,7 +227,9 @@ tables lie beside it.</footer>
         return f'<span class="dot" style="{self._colours(label)}"></span>'
 
     def _end(self) -> str:
-        terms = "".join(f"<div><dt>{escape(a)}</dt><dd>{_code(b)}</dd></div>" for a, b in self.definitions)
+        terms = "".join(
+            f"<div><dt>{escape(a)}</dt><dd>{with_code(b)}</dd></div>" for a, b in self.definitions
+        )
         notes = ""
         if self.notes:
             many = f"{len(self.notes)} {'note' if len(self.notes) == 1 else 'notes'} on the runs"
@@ -240,71 +243,12 @@ tables lie beside it.</footer>
         )
 
 
-def inlined(data: Any) -> str:
-    """JSON that can't end the script element it stands in."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def shown_columns(frame: pl.DataFrame) -> dict[str, tuple[bool, list[str]]]:
-    """Columns as they are shown, by name: whether they hold numbers, and the HTML of every cell.
-
-    An estimate and the ends of its interval become one column, and so do a mean and a deviation.
-    """
-    shown: dict[str, tuple[bool, list[str]]] = {}
-    names = frame.columns
-    for name in names:
-        values = frame[name].to_list()
-        if name.endswith(("_low", "_high", " std")):
-            continue
-        right = all(value is None or isinstance(value, int | float) for value in values)
-        cells = [_cell(value) for value in values]
-        if f"{name}_low" in names:
-            ends = zip(frame[f"{name}_low"].to_list(), frame[f"{name}_high"].to_list(), strict=True)
-            cells = [cell + _ends(low, high) for cell, (low, high) in zip(cells, ends, strict=True)]
-        elif name.endswith(" mean"):
-            name = name.removesuffix(" mean")
-            spreads = frame[f"{name} std"].to_list()
-            cells = [c if s is None else f"{c} ± {number(s)}" for c, s in zip(cells, spreads, strict=True)]
-        shown[name] = (right, cells)
-    return shown
-
-
-def _links(paths: Sequence[str]) -> str:
-    """Files by name, each with a link for every kind there is."""
-    kinds: dict[str, list[str]] = {}
-    for path in paths:
-        stem, _, kind = path.rpartition(".")
-        kinds.setdefault(stem.rpartition("/")[2], []).append(f'<a href="{escape(path)}">{kind.upper()}</a>')
-    return "; ".join(f"{escape(stem)} {' '.join(links)}" for stem, links in kinds.items())
-
-
-def _ends(low: float | None, high: float | None) -> str:
-    return "" if low is None else f'<span class="interval">{number(low)} to {number(high)}</span>'
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if value is None or isinstance(value, float):
-        return number(value)
-    return escape(str(value))
-
-
 def _finite(value: float, otherwise: float) -> float:
     return value if isfinite(value) else otherwise
 
 
 def _class(right: bool) -> str:
     return ' class="number"' if right else ""
-
-
-def _code(text: str) -> str:
-    """Text with what stands between backquotes as code."""
-    parts = escape(text).split("`")
-    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
 
 
 def _asset(name: str) -> str:

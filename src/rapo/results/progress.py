@@ -50,13 +50,22 @@ def training(study: Study) -> Figure | None:
     )
 
 
-def heatmaps(study: Study) -> Figure | None:
-    """What the critic thinks of every scale as training goes on, with the scale it likes best."""
+def heatmaps(study: Study, notes: list[str]) -> Figure | None:
+    """What the critic thinks of every scale as training goes on, with the scale it likes best.
+
+    notes: where to say which heatmaps can't be read.
+    """
     choices = {}
-    for m in study.groups:
+    for m in _leader_first(study):
         run = next((run for run in m.group.runs if run.heatmap), None)
-        panels = [] if run is None else heatmap_panels(run)
-        if run is not None and panels:
+        if run is None:
+            continue
+        try:
+            panels = heatmap_panels(run)
+        except InputError as error:
+            notes.append(f"A part of run '{run.folder}' was left out: {error}.")
+            continue
+        if panels:
             choices[choice(run, m)] = panels
     if not choices:
         return None
@@ -69,17 +78,19 @@ def heatmaps(study: Study) -> Figure | None:
     )
 
 
+def _leader_first(study: Study) -> list[Measured]:
+    """The groups in the order in which they can be chosen."""
+    return sorted(study.groups, key=lambda m: m not in study.ranking[:1])
+
+
 def choice(run: Record, m: Measured) -> str:
     """What a run is called where one can be chosen."""
     return f"{m.label}, seed {run.seed}"
 
 
 def heatmap_panels(run: Record) -> list[dict[str, Any]]:
-    """A panel for each parameter; none where nothing can be read."""
-    try:
-        records = read_heatmap(run.folder)
-    except InputError:
-        return []
+    """A panel for each parameter; none where nothing was recorded."""
+    records = read_heatmap(run.folder)
     records = [records[i] for i in _thin(len(records), COLUMNS)]
     names = [name for name in run.ranges if records and all(name in r["values"] for r in records)]
     panels = []
@@ -87,6 +98,8 @@ def heatmap_panels(run: Record) -> list[dict[str, Any]]:
         scales = records[0]["scales"][name]
         rows = [r for r in records if r["scales"][name] == scales]
         values = np.array([r["values"][name] for r in rows], float)
+        if not np.isfinite(values).any():
+            continue
         best = np.where(np.isfinite(values), values, -np.inf).argmax(axis=1)
         panels.append(
             {
@@ -109,7 +122,7 @@ def heatmap_panels(run: Record) -> list[dict[str, Any]]:
 def mixtures(study: Study) -> Figure | None:
     """The weights of the models over training, and how many of them are in play."""
     choices = {}
-    for m in study.groups:
+    for m in _leader_first(study):
         run = m.group.finished[0]
         table = run.metrics.drop_nulls("mixture")
         if not len(table) or len(table["mixture"][-1]) < 2:
@@ -149,7 +162,7 @@ def mixtures(study: Study) -> Figure | None:
 def temperatures(study: Study) -> Figure | None:
     """Temperature and budget use over training."""
     choices = {}
-    for m in study.groups:
+    for m in _leader_first(study):
         run = m.group.finished[0]
         table = run.metrics.drop_nulls(["eta_p50", "kl"])
         if not len(table):

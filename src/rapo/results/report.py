@@ -52,14 +52,15 @@ def write(loaded: Loaded, found: list[Study], out: Path, seed: int) -> Path:
     look = looks(group for groups in loaded.tasks.values() for group in groups)
     output = Output(out, loaded.tasks)
     together = tables.across_tasks(across(found, np.random.default_rng((seed, 1))))
+    sections = [section(study, look, output) for study in found]
     page = Page(
         _lede(loaded),
         [summarise(study) for study in found],
         None
         if together is None
         else Block("All tasks together", table=together, files=output.table(None, together)),
-        [section(study, look, output) for study in found],
-        loaded.notes,
+        sections,
+        [*loaded.notes, *output.notes],
         DEFINITIONS,
         look,
         {study.task: [(m.label, m.outside_iqm) for m in study.ranking] for study in found},

@@ -64,8 +64,8 @@ def section(study: Study, looks: Mapping[str, Look], output: Output) -> Section:
     blocks = (
         _robustness(study, looks, output),
         _how_far(study, output),
+        _how_likely(study, output),
         _ablations(study, looks, output),
-        _how_much_better(study, output),
         _worst_cases(study, output),
         _values(study, output),
         Block(
@@ -149,10 +149,10 @@ def _printed(
     return output.figure(study.task, chart.name, figure)
 
 
-def _how_much_better(study: Study, output: Output) -> Block:
+def _how_likely(study: Study, output: Output) -> Block:
     table = tables.improvements(study)
     title, missing = (
-        "How much better?",
+        "How likely is it better?",
         "sweeps of two algorithms are needed, `rapo sweep RUN RUN` makes them",
     )
     if table is None:
@@ -184,7 +184,7 @@ def _worst_cases(study: Study, output: Output) -> Block:
 
 
 def _values(study: Study, output: Output) -> Block:
-    chart = progress.heatmaps(study)
+    chart = progress.heatmaps(study, output.notes)
     files: tuple[str, ...] = ()
     if chart is not None:
         plain = [m for m in charts.plainest(study, study.groups) if not m.group.algo.startswith("rapo-")]

@@ -125,8 +125,8 @@ def cost(study: Study) -> Table | None:
             continue
         seconds = [[float(run.metrics[name].sum()) for name in SECONDS] for run in runs]
         physics, branch, learning = np.mean(seconds, axis=0).tolist()
-        steps = float(np.mean([run.steps for run in runs]))
-        branches = float(np.mean([run.metrics["branch_steps"][-1] or 0 for run in runs]))
+        steps = round(float(np.mean([run.steps for run in runs])))
+        branches = round(float(np.mean([run.metrics["branch_steps"][-1] or 0 for run in runs])))
         total = physics + branch + learning
         rows.append(
             {
@@ -216,7 +216,7 @@ def across_tasks(found: Sequence[Across]) -> Table | None:
         {
             "algorithm": a.label,
             **_columns("normalised OOD IQM", a.outside_iqm),
-            **_columns("probability that the best is better", a.beats),
+            **_columns(f"probability that {found[0].label} is better", a.beats),
         }
         for a in found
     ]

@@ -71,6 +71,19 @@ def summarise(one: Study) -> Summary:
                 f"physics ({each}); they are counted here and are in none of the means.",
             )
         )
+    unfinished = [
+        f"{n} of {m.label}" for m in one.groups if (n := sum(not run.finished for run in m.group.runs))
+    ]
+    if unfinished:
+        facts.append(
+            ("Not finished", f"Runs that have not learned from all their steps: {_listed(unfinished)}.")
+        )
+    planned = {m.label: m.group.runs[0].planned for m in one.ranking[:2]}
+    if len(set(planned.values())) > 1:
+        each = _listed([f"{label} from {steps:,}" for label, steps in planned.items()])
+        facts.append(
+            ("Not the same budget", f"The policies learned from different numbers of steps: {each}.")
+        )
     return Summary(one.task, _headline(one), tuple(facts), _caution(one))
 
 

@@ -47,7 +47,7 @@
       const known = (line.low ?? []).map((x, k) => k).filter((k) => line.low[k] !== null && line.high[k] !== null);
       if (known.length) {
         traces.push({
-          type: "scatter", mode: "lines", meta: { label: line.label, band: true }, visible, hoverinfo: "skip",
+          type: "scatter", mode: "lines", meta: { label: line.label, band: true }, visible, hoverinfo: "skip", showlegend: false,
           x: [...known.map((k) => line.x[k]), ...known.slice().reverse().map((k) => line.x[k])],
           y: [...known.map((k) => line.high[k]), ...known.slice().reverse().map((k) => line.low[k])],
           fill: "toself", fillcolor: faint(colour(look), dark.matches ? 0.2 : 0.14), line: { width: 0 },
@@ -78,6 +78,10 @@
       });
     }
     if (panel.range) shape.yaxis.range = panel.range;
+    if (panel.lines.length > 1 && panel.lines[0].label === null) {
+      shape.showlegend = true;
+      shape.legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom", itemclick: false, itemdoubleclick: false };
+    }
     if (panel.kind === "curves" && !panel.shade) shape.xaxis.rangemode = "tozero";
     const top = Math.max(...panel.lines.flatMap((line) => line.y.map((y) => Math.abs(y ?? 0))));
     shape.yaxis.tickformat = top < 1000 ? "" : "~s";

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import asdict
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,8 @@ from playwright.sync_api import sync_playwright
 
 import rapo
 from rapo.results.report import report
+from rapo.runs.search import Axis, Found
+from rapo.runs.sweep import SCHEMA
 
 TINY = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2}
 SCALES = (0.5, 0.8, 1.0, 1.2, 1.5)
@@ -34,42 +37,15 @@ def add_sweep(folder, level=100.0, fall=1.0, diverged=()):
                 rows.append(
                     (parameter, scale, episode, 1e9 if wrong else value, 50, False, wrong, updates, 1000)
                 )
-    columns = [
-        "parameter",
-        "scale",
-        "episode",
-        "return",
-        "length",
-        "terminated",
-        "diverged",
-        "updates",
-        "seed",
-    ]
-    pl.DataFrame(rows, schema=columns, orient="row").write_csv(folder / "sweep.csv")
+    pl.DataFrame(rows, schema=SCHEMA, orient="row").write_csv(folder / "sweep.csv")
 
 
 def add_search(folder, returned=12.0):
     names = json.loads((folder / "config.json").read_text())["dynamics"]
-    axis = {
-        "parameter": "torque",
-        "scale": 0.5,
-        "return": returned + 30,
-        "low": returned + 25,
-        "high": returned + 35,
-    }
-    found = {
-        "updates": 8,
-        "seed": 2000,
-        "episodes": 100,
-        "evaluations": 320,
-        "point": dict.fromkeys(names, 0.625),
-        "return": returned,
-        "low": returned - 1,
-        "high": returned + 1,
-        "axis": axis,
-        "below": 30.0,
-    }
-    (folder / "search.json").write_text(json.dumps(found))
+    axis = Axis("torque", 0.5, returned + 30, returned + 25, returned + 35)
+    point = dict.fromkeys(names, 0.625)
+    found = Found(8, 2000, 320, 100, point, returned, returned - 1, returned + 1, axis, 30.0)
+    (folder / "search.json").write_text(json.dumps(asdict(found)))
 
 
 def add_heatmap(folder):
@@ -135,8 +111,9 @@ def browser():
     """Debian's chromium without a window."""
     path = find_browser()
     if path is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        command = ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]
-        subprocess.run(command, capture_output=True, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
+        quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        for command in ("apt-get update", "apt-get install -y --no-install-recommends chromium"):
+            subprocess.run(command.split(), capture_output=True, env=quiet)
         path = find_browser()
     if path is None:
         pytest.fail("no chromium was found for the browser tests: install it with apt-get install chromium")

@@ -7,6 +7,7 @@ import pytest
 
 from rapo.errors import InputError
 from rapo.results.load import find_runs, load
+from rapo.runs.sweep import SCHEMA
 
 
 def groups(folder):
@@ -77,8 +78,8 @@ def test_a_run_that_never_came_to_an_update_is_there_without_metrics(runs):
         ("metrics.jsonl", "{nonsense}\n"),
         ("metrics.jsonl", '{"update": 1}\n'),
         ("sweep.csv", "colour\nred\n"),
-        ("sweep.csv", "parameter,scale,return,diverged\nlength,1.0,5.0,false\n"),
-        ("sweep.csv", "parameter,scale,return,diverged\nmass,,5.0,false\n"),
+        ("sweep.csv", f"{','.join(SCHEMA)}\nlength,1.0,0,5.0,9,false,false,8,1000\n"),
+        ("sweep.csv", f"{','.join(SCHEMA)}\nmass,,0,5.0,9,false,false,8,1000\n"),
         ("search.json", "[]"),
         ("search.json", "{"),
     ],

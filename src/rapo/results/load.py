@@ -29,7 +29,7 @@ from rapo.results.sweeps import Range, settings
 from rapo.runs.run import CONFIG
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Record:
     """What a report knows of one run."""
 
@@ -65,7 +65,7 @@ class Record:
         return self.steps >= self.planned
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group:
     """The runs of one algorithm with one set of options on one task, by seed."""
 
@@ -79,7 +79,7 @@ class Group:
         return [run for run in self.runs if run.finished] or list(self.runs)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loaded:
     """All that a report is made from."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from rapo.cli import main
 from rapo.errors import InputError
-from rapo.results import charts, figures, markup
+from rapo.results import charts, figures, markup, tables
 from rapo.results.colours import looks
 from rapo.results.load import find_runs, load
 from rapo.results.report import report
@@ -127,6 +127,18 @@ def test_any_piece_may_be_missing_from_any_run(runs, tmp_path):
     assert list(shown["task-hopper-mixture"]["choices"]) == ["rapo models=3, seed 0"]
     assert shown["task-hopper-training"]["legend"] == ["rapo models=3", "ppo"]
     assert pl.read_csv(tmp_path / "report/tables/hopper-worst-cases.csv")["seed"].to_list() == [0, 1]
+
+
+def test_a_sweep_within_the_training_range_ranks_nothing_and_is_shown(runs):
+    for run in runs.iterdir():
+        table = pl.read_csv(run / "sweep.csv").filter(pl.col("scale").is_between(0.75, 1.25))
+        table.write_csv(run / "sweep.csv")
+    (one,) = read(runs)
+    assert summarise(one).headline.startswith("No policy can be trusted yet")
+    shown = tables.scores(one)
+    assert shown is not None
+    assert shown.frame["OOD"].to_list() == [None, None]
+    assert shown.frame["ID"].null_count() == 0
 
 
 def test_a_damaged_heatmap_is_noted_and_left_out(runs, tmp_path):

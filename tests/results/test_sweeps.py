@@ -123,6 +123,8 @@ def test_algorithms_are_compared_at_the_smallest_total_among_them():
     assert by_steps.at == 40
     assert {k: v.value for k, v in by_steps.returned.items()} == {"slow": 4, "fast": 40}
     assert compare({"slow": [slow], "none": [slow.head(0)]}, "steps") is None
+    silent = metrics([None, None], 1.0)
+    assert compare({"a": [silent], "b": [silent]}, "steps") is None
 
 
 @pytest.mark.parametrize("cost", ["steps", "seconds"])

@@ -58,14 +58,14 @@ def _report_table(study: "Study") -> Table:
     """The scores of every group, the best outside of the training range first, those not swept last."""
     from rapo.results.words import number
 
-    numbers = ("seeds", "nominal", "ID", "OOD", "OOD IQM", "95% interval", "worst")
+    numbers = ("seeds", "nominal", "ID", "OOD IQM", "95% interval", "worst")
     table = number_table(f"Returns on {study.task}", ("algorithm",), numbers)
-    for m in (*study.ranking, *(m for m in study.groups if m not in study.ranking)):
+    for m in study.ordered:
         iqm = m.outside_iqm
         table.add_row(
             escape(m.label),
             str(m.seeds),
-            *(number(found.value) for found in (m.nominal, m.inside, m.outside, iqm)),
+            *(number(found.value) for found in (m.nominal, m.inside, iqm)),
             f"{number(iqm.low)} to {number(iqm.high)}" if iqm.known else "-",
             number(m.worst.value),
         )

@@ -24,7 +24,7 @@ from rapo.runs.search import Found, read_search
 from rapo.runs.sweep import read_sweep
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Record:
     """What a report knows of one run."""
 
@@ -60,7 +60,7 @@ class Record:
         return self.steps >= self.planned
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group:
     """The runs of one algorithm with one set of options on one task, by seed."""
 
@@ -74,7 +74,7 @@ class Group:
         return [run for run in self.runs if run.finished] or list(self.runs)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loaded:
     """All that a report is made from."""
 

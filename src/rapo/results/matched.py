@@ -6,7 +6,7 @@ algorithms of a task; the score of a run is the mean return of the last tenth of
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, nan
+from math import ceil, isfinite, nan
 from typing import Literal
 
 import numpy as np
@@ -52,8 +52,5 @@ def compare(groups: Mapping[str, Sequence[pl.DataFrame]], cost: Cost) -> Matched
     if len(groups) < 2:
         return None
     at = min(float(spent(metrics, cost)[-1]) for runs in groups.values() for metrics in runs)
-    return Matched(
-        cost,
-        at,
-        {label: mean([returned(metrics, cost, at) for metrics in runs]) for label, runs in groups.items()},
-    )
+    found = {label: mean([returned(metrics, cost, at) for metrics in runs]) for label, runs in groups.items()}
+    return Matched(cost, at, found) if any(isfinite(x.value) for x in found.values()) else None

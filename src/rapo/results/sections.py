@@ -32,7 +32,8 @@ DEFINITIONS = (
     (
         "95% interval",
         "Of means: Student's t over seeds. Of interquartile means and of probabilities: percentiles of 2,000 "
-        "bootstrap samples, seeds drawn anew within each task. One seed has no interval.",
+        "bootstrap samples, seeds drawn anew within each task; with few seeds these come out too narrow. One "
+        "seed has no interval.",
     ),
     ("IQM", "The interquartile mean: the mean without the lowest and the highest quarter of the runs."),
     (

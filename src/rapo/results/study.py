@@ -34,7 +34,7 @@ class Point:
     """Episodes that are not in it, over all seeds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measured:
     """A group in numbers; intervals are over its seeds, NaN where there is no sweep."""
 
@@ -84,7 +84,7 @@ class Measured:
         return [getattr(score, what) for score in self.scores]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Study:
     """One task."""
 
@@ -102,6 +102,12 @@ class Study:
     def normalised(self, returned: float) -> float | None:
         """A return in units of the task's reference."""
         return normalised(returned, self.reference)
+
+    @property
+    def ordered(self) -> list[Measured]:
+        """All groups, the ranked ones first, then those that were swept, then the rest."""
+        rest = [m for m in self.groups if m not in self.ranking]
+        return [*self.ranking, *sorted(rest, key=lambda m: not m.swept)]
 
     @property
     def parameters(self) -> list[str]:

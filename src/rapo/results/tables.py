@@ -32,7 +32,7 @@ class Table:
 def scores(study: Study) -> Table | None:
     """ID, OOD and worst of every group, the best outside of the training range first."""
     rows = []
-    for m in study.ranking:
+    for m in (m for m in study.ordered if m.swept):
         at = "" if m.worst_at is None else f"{m.worst_at[0]} {m.worst_at[1]:g}"
         rows.append(
             {
@@ -56,7 +56,7 @@ def scores(study: Study) -> Table | None:
 def kept_ranges(study: Study) -> Table | None:
     """How far each group can be trusted."""
     rows = []
-    for m in study.ranking:
+    for m in (m for m in study.ordered if m.swept):
         ranges = m.kept(study.ranges)
         shown = {name: _range(ranges.get(name)) for name in study.parameters}
         rows.append({"algorithm": m.label, **shown})

@@ -53,7 +53,7 @@ def summarise(one: Study) -> Summary:
         return Summary(
             one.task,
             "No policy can be trusted yet: none was tested outside of its training range.",
-            (("What is missing", f"Sweeps of {names}. `rapo sweep RUN` makes them."),),
+            (("What is missing", f"Sweeps of {names} that go beyond it: `rapo sweep RUN` makes them."),),
             None,
         )
     best = one.ranking[0]

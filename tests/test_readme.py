@@ -59,6 +59,21 @@ def test_every_figure_of_an_updates_speed_is_in_the_results_file():
     ]
 
 
+def test_every_figure_of_the_cost_of_evidence_is_in_the_results_file():
+    printed = table("task", "what", "seconds", "beside", "ratio", "steps")
+    assert printed == [
+        [
+            row["task"],
+            row["what"],
+            f"{row['seconds']:.3f}",
+            f"{row['beside_seconds']:.3f}",
+            f"{row['ratio']:.3f}",
+            f"{row['steps']:,}",
+        ]
+        for row in json.loads((ROOT / "results" / "bench-evidence.json").read_text())
+    ]
+
+
 def test_every_figure_of_the_demo_is_in_the_results_file():
     curves = [demo.Curve(**curve) for curve in json.loads((ROOT / "results" / "demo.json").read_text())]
     assert table("", "nominal", "perturbed", "worst") == [

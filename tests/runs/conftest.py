@@ -1,8 +1,11 @@
 """Tiny runs that several tests look at, and may copy but not change."""
 
+import shutil
+
 import pytest
 
 import rapo
+from rapo.runs.run import Run
 
 TINY = {"num_envs": 4, "horizon": 8, "minibatches": 2, "epochs": 1}
 
@@ -24,3 +27,10 @@ def tiny_runs(tmp_path_factory):
         )
         for seed in (0, 1)
     ]
+
+
+@pytest.fixture
+def run(tiny_runs, tmp_path):
+    """A copy of the first of them, to be changed."""
+    shutil.copytree(tiny_runs[0].folder, tmp_path / "run")
+    return Run(tmp_path / "run")

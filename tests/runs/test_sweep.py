@@ -1,7 +1,5 @@
 """The sweep: which settings, from which states, and what the table says."""
 
-import shutil
-
 import numpy as np
 import polars as pl
 import pytest
@@ -10,17 +8,11 @@ import rapo
 from rapo.cli import main
 from rapo.errors import InputError
 from rapo.runs.evaluate import evaluate
-from rapo.runs.run import CHECKPOINT, Run
+from rapo.runs.run import CHECKPOINT
 from rapo.runs.sweep import FILE, read_sweep, settings, sweep
 from rapo.world.tasks.hopper import Hopper
 
 TINY = {"num_envs": 4, "horizon": 8, "minibatches": 2, "epochs": 1}
-
-
-@pytest.fixture
-def run(tiny_runs, tmp_path):
-    shutil.copytree(tiny_runs[0].folder, tmp_path / "run")
-    return Run(tmp_path / "run")
 
 
 def known(run):

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from threadpoolctl import ThreadpoolController
 
 from rapo.learner.networks import Policy, forward
@@ -58,17 +58,18 @@ class Branched(NamedTuple):
 
 
 class HostPolicy:
-    """A policy on the host: observations in, mean actions out."""
+    """A policy on the host: observations in, mean actions out, computed in numbers of type `kind`."""
 
-    def __init__(self, policy: Policy, observations: Running) -> None:
-        self._layers = jax.device_get(policy.mean)
+    def __init__(self, policy: Policy, observations: Running, kind: DTypeLike = np.float32) -> None:
+        self._kind = kind
+        self._layers = jax.tree.map(lambda x: np.asarray(x, kind), policy.mean)
         self._centre, self._deviation = jax.device_get((observations.mean, deviation(observations)))
         self.std = np.exp(jax.device_get(policy.log_std))
         """`[action]`."""
 
     def __call__(self, observation: Floats) -> Singles:
-        """Mean actions `[N, action]` for observations `[N, observation]`."""
-        seen = ((observation - self._centre) / self._deviation).astype(np.float32)
+        """Mean actions `[..., action]` for observations `[..., observation]`."""
+        seen = ((observation - self._centre) / self._deviation).astype(self._kind)
         return forward(self._layers, seen.clip(-LIMIT, LIMIT), np.tanh)  # pyright: ignore[reportReturnType, reportArgumentType]
 
 

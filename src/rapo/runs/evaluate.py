@@ -13,6 +13,10 @@ from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.streams import STATES, stream
 from rapo.world.task import Bools, Floats, Task
 
+BLOCK = 64
+"""Rows that a policy is asked for at a time: products of other sizes round otherwise, and so do products in
+single precision at another place among the rows."""
+
 
 @dataclass(frozen=True)
 class Actor:
@@ -23,13 +27,17 @@ class Actor:
     high: Floats
 
     def __call__(self, observation: Floats) -> NDArray[np.floating]:
-        """Controls `[N, action]` for observations `[N, observation]`."""
-        return np.clip(self.policy(observation), self.low, self.high)
+        """Controls `[N, action]` for observations `[N, observation]`; a row does not depend on the others."""
+        n, size = observation.shape
+        blocks = np.zeros((-(-n // BLOCK), BLOCK, size))
+        blocks.reshape(-1, size)[:n] = observation
+        actions = self.policy(blocks)
+        return np.clip(actions.reshape(-1, actions.shape[-1])[:n], self.low, self.high)
 
 
 def actor(task: Task, learner: Learner) -> Actor:
     """The policy of a learner."""
-    policy = HostPolicy(learner.players[0].parameters.policy, learner.observations)
+    policy = HostPolicy(learner.players[0].parameters.policy, learner.observations, np.float64)
     return Actor(policy, *task.action_range)
 
 

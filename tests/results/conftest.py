@@ -13,7 +13,7 @@ from playwright.sync_api import sync_playwright
 
 import rapo
 from rapo.results.report import report
-from rapo.runs.search import Axis, Found
+from rapo.runs.search import Axis, Effort, Found
 from rapo.runs.sweep import SCHEMA
 
 TINY = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2}
@@ -42,9 +42,11 @@ def add_sweep(folder, level=100.0, fall=1.0, diverged=()):
 
 def add_search(folder, returned=12.0):
     names = json.loads((folder / "config.json").read_text())["dynamics"]
-    axis = Axis("torque", 0.5, returned + 30, returned + 25, returned + 35)
+    axis = Axis("torque", 0.5, returned + 30, returned + 25, returned + 35, 44)
     point = dict.fromkeys(names, 0.625)
-    found = Found(8, 2000, 320, 100, point, returned, returned - 1, returned + 1, axis, 30.0)
+    found = Found(
+        8, Effort(2, 4, 2, 100, 2000), 320, 100, point, returned, returned - 1, returned + 1, axis, 30.0
+    )
     (folder / "search.json").write_text(json.dumps(asdict(found)))
 
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import polars as pl
 import pytest
 
 from rapo.errors import InputError
@@ -80,8 +81,10 @@ def test_a_run_that_never_came_to_an_update_is_there_without_metrics(runs):
         ("sweep.csv", "colour\nred\n"),
         ("sweep.csv", f"{','.join(SCHEMA)}\nlength,1.0,0,5.0,9,false,false,8,1000\n"),
         ("sweep.csv", f"{','.join(SCHEMA)}\nmass,,0,5.0,9,false,false,8,1000\n"),
+        ("sweep.csv", f"{','.join(SCHEMA)}\nmass,inf,0,5.0,9,false,false,8,1000\n"),
         ("search.json", "[]"),
         ("search.json", "{"),
+        ("search.json", '{"updates": 1' + "0" * 400 + "}"),
     ],
 )
 def test_a_damaged_piece_is_noted_and_the_rest_goes_on(runs, name, content):
@@ -103,10 +106,69 @@ def test_why_a_run_failed_is_noted(runs):
     assert any(note.endswith("ppo-0' failed: The disk was full.") for note in load(find_runs([runs])).notes)
 
 
-def test_a_sweep_of_an_earlier_policy_is_noted(runs, evidence):
+def test_evidence_of_an_earlier_policy_is_noted_and_left_out(runs):
     table = (runs / "ppo-0" / "sweep.csv").read_text().replace(",8,1000", ",5,1000")
     (runs / "ppo-0" / "sweep.csv").write_text(table)
-    assert any("swept after 5 updates" in note for note in load(find_runs([runs])).notes)
+    found = (runs / "ppo-0" / "search.json").read_text().replace('"updates": 8', '"updates": 5')
+    (runs / "ppo-0" / "search.json").write_text(found)
+    loaded = load(find_runs([runs]))
+    for word in ("swept", "searched"):
+        assert any(f"{word} after 5 updates and has learned from 8" in note for note in loaded.notes)
+    stale, fresh = loaded.tasks["hopper"][1].runs
+    assert (stale.settings, stale.found) == (None, None)
+    assert fresh.settings is not None
+    assert fresh.found is not None
+
+
+def test_a_run_swept_at_other_settings_is_not_scored_beside_the_rest(runs):
+    path = runs / "ppo-0" / "sweep.csv"
+    table = pl.read_csv(path)
+    table.filter(pl.col("scale") >= 1).write_csv(path)
+    loaded = load(find_runs([runs]))
+    odd, usual = loaded.tasks["hopper"][1].runs
+    assert odd.settings is not None
+    assert odd.compared is None
+    assert usual.compared is not None
+    assert any("ppo-0' was not swept at all the 20 settings" in note for note in loaded.notes)
+    extra = table.filter(pl.col("scale") == 1).with_columns(scale=pl.lit(2.0))
+    pl.concat((table, extra)).write_csv(path)
+    more = load(find_runs([runs])).tasks["hopper"][1].runs[0]
+    assert more.compared is not None
+    assert more.settings is not None
+    assert (len(more.compared), len(more.settings)) == (20, 24)
+
+
+def test_sweeps_from_other_initial_states_are_noted(runs):
+    path = runs / "ppo-0" / "sweep.csv"
+    path.write_text(path.read_text().replace(",8,1000", ",8,7"))
+    assert any(
+        "with different seeds or numbers of episodes" in note for note in load(find_runs([runs])).notes
+    )
+
+
+def test_runs_that_differ_in_a_little_or_in_their_dynamics_are_no_group(runs):
+    for run, rate in (("ppo-0", 1e-7), ("ppo-1", 2e-7)):
+        rewrite(runs / run, options={"learning_rate": rate}, seed=0)
+    assert groups(runs)["hopper"] == {
+        "ppo learning_rate=1e-07": 1,
+        "ppo learning_rate=2e-07": 1,
+        "rapo models=3": 1,
+    }
+    said = json.loads((runs / "ppo-0" / "config.json").read_text())
+    wider = {"mass": said["dynamics"]["mass"] | {"train": [0.5, 1.5]}}
+    rewrite(runs / "ppo-1", options={"learning_rate": 1e-7}, seed=1, dynamics=wider)
+    assert groups(runs)["hopper"] == {
+        "ppo learning_rate=1e-07": 1,
+        "ppo learning_rate=1e-07 (2)": 1,
+        "rapo models=3": 1,
+    }
+
+
+def test_an_option_that_a_run_does_not_know_yet_has_its_default(runs):
+    said = json.loads((runs / "ppo-0" / "config.json").read_text())
+    del said["options"]["heatmap_every"]
+    (runs / "ppo-0" / "config.json").write_text(json.dumps(said))
+    assert groups(runs)["hopper"]["ppo"] == 2
 
 
 def test_folders_without_runs_are_refused(tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import rapo
 from rapo.cli import main
 from rapo.errors import InputError
 from rapo.results import charts, figures, markup, tables
@@ -141,11 +142,78 @@ def test_a_sweep_within_the_training_range_ranks_nothing_and_is_shown(runs):
     assert shown.frame["ID"].null_count() == 0
 
 
-def test_a_damaged_heatmap_is_noted_and_left_out(runs, tmp_path):
-    (runs / "rapo-0" / "heatmap.jsonl").write_text('{"steps": 1}\n')
+@pytest.mark.parametrize(
+    "damage",
+    [
+        '{"steps": 1}',
+        '{"update": 1, "steps": 1, "scales": {"mass": [1, 2]}, "values": {"mass": [1, "x"]}}',
+        '{"update": 1, "steps": 1, "scales": {"mass": [1, "x"]}, "values": {"mass": [1, 2]}}',
+        '{"update": 1, "steps": 1, "scales": {"mass": [1, null]}, "values": {"mass": [1, 2]}}',
+        '{"update": 1, "steps": 1, "scales": {}, "values": {"mass": [1, 2]}}',
+    ],
+)
+def test_a_damaged_heatmap_is_noted_and_left_out(runs, tmp_path, damage):
+    (runs / "rapo-0" / "heatmap.jsonl").write_text(f"{damage}\n")
     text = report([runs], tmp_path / "report").read_text()
-    assert list(data_of(text)["figures"]["task-hopper-heatmaps"]["choices"]) == ["ppo, seed 0"]
     assert "heatmap.jsonl&#x27; is damaged" in text
+    assert not (tmp_path / "report/figures/hopper-heatmap-rapo.pdf").exists()
+
+
+def test_mixtures_of_other_sizes_are_left_out(runs, tmp_path):
+    path = runs / "rapo-0" / "metrics.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[0]["mixture"] = [0.5, 0.5]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    shown = data_of(report([runs], tmp_path / "report").read_text())["figures"]
+    (panels,) = shown["task-hopper-mixture"]["choices"].values()
+    assert len(panels[0]["columns"]) == len(rows) - 1
+
+
+def test_a_sweep_whose_physics_failed_throughout_is_told_from_none(runs):
+    for run in runs.iterdir():
+        table = pl.read_csv(run / "sweep.csv").with_columns(diverged=pl.lit(True))
+        table.write_csv(run / "sweep.csv")
+    said = summarise(read(runs)[0])
+    assert said.headline == "No policy can be trusted: the physics failed in every episode of the sweeps."
+    assert "ended in failed physics" in dict(said.facts)["Diverged"]
+    assert "What is missing" not in dict(said.facts)
+
+
+def test_trust_takes_intervals_of_five_seeds_apart_from_all_others(runs, evidence):
+    for seed in range(2, 5):
+        shutil.copytree(runs / "ppo-1", runs / f"ppo-{seed}")
+    for seed in range(1, 5):
+        shutil.copytree(runs / "rapo-0", runs / f"rapo-{seed}")
+    for algo, fall in (("rapo", 0.3), ("ppo", 1.2)):
+        for seed in range(5):
+            folder = runs / f"{algo}-{seed}"
+            said = json.loads((folder / "config.json").read_text()) | {"seed": seed}
+            (folder / "config.json").write_text(json.dumps(said))
+            evidence["sweep"](folder, fall=fall)
+    assert summarise(read(runs)[0]).headline.startswith("Trust rapo models=3")
+    for seed in range(5):  # a third algorithm that is anything from the best to the worst
+        shutil.copytree(runs / f"ppo-{seed}", runs / f"dr-{seed}")
+        said = json.loads((runs / f"dr-{seed}" / "config.json").read_text()) | {"algo": "ppo-dr"}
+        (runs / f"dr-{seed}" / "config.json").write_text(json.dumps(said))
+        evidence["sweep"](runs / f"dr-{seed}", fall=(0.1, 0.2, 1.9, 1.9, 1.9)[seed])
+    assert "its interval overlaps with that of ppo-dr" in summarise(read(runs)[0]).headline
+    for seed in range(4):
+        (runs / f"rapo-{seed}" / "sweep.csv").unlink()
+    assert "the seeds are too few" in summarise(read(runs)[0]).headline
+
+
+def test_what_sweep_search_and_training_write_makes_a_whole_report(tmp_path):
+    tiny = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2, "heatmap_every": 1, "models": 2}
+    run = rapo.train("hopper", "rapo", steps=64, out=tmp_path / "run", quiet=True, **tiny)
+    rapo.sweep(run, scales=[0.5, 1.0, 1.5], episodes=2)
+    found = rapo.search(run, generations=1, population=4, episodes=1, final_episodes=2)
+    page = rapo.report([run.folder], tmp_path / "report")
+    shown = data_of(page.read_text())["figures"]
+    for name in ("robustness", "heatmaps", "mixture", "temperature"):
+        assert f"task-hopper-{name}" in shown
+    table = pl.read_csv(tmp_path / "report/tables/hopper-worst-cases.csv")
+    assert table["return"][0] == pytest.approx(found.returned)
+    assert "left out" not in page.read_text()
 
 
 def test_a_heatmap_of_one_record_is_drawn(runs, tmp_path):

@@ -215,8 +215,13 @@ def test_what_belongs_to_another_policy_or_was_measured_otherwise_is_made_again(
     assert re.search(r"hopper +ppo +searched +swept", shown(status(grid)))
     assert [outcome.done for outcome in run_grid(grid)] == [(), ("searched",)]
     assert_same_results(finished, grid)
-    more = replace(grid, search={**(grid.search or {}), "episodes": 2})
-    assert [outcome.done for outcome in run_grid(more)] == [("searched",), ("searched",)]
+    (cell.folder / "sweep.csv").write_text("nonsense")
+    (other.folder / "search.json").write_text("{}")
+    assert [outcome.done for outcome in run_grid(grid)] == [("swept", "searched"), ("searched",)]
+    assert_same_results(finished, grid)
+    for asked in ({"generations": 2}, {"generations": 1, "population": 8}):  # as many points, otherwise
+        more = replace(grid, search={**(grid.search or {}), **asked})
+        assert [outcome.done for outcome in run_grid(more)] == [("searched",), ("searched",)]
     more = replace(more, sweep={**grid.sweep, "episodes": 3})
     assert re.search(r"hopper +ppo +trained +trained", shown(status(more)))
     none = replace(more, search=None)

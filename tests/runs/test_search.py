@@ -1,5 +1,6 @@
 """The search for the worst dynamics."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ def test_what_is_found_is_inside_the_box_and_no_better_than_the_worst_of_the_swe
     assert found.low <= found.returned <= found.high
     assert found.below == pytest.approx(found.axis.returned - found.returned)
     assert found.evaluations == 6 * 6 * 2 + (8 + 1) * 4
+    assert found.axis.settings == 4 * 11
     assert (found.updates, found.episodes) == (4, 4)
 
 
@@ -78,6 +80,24 @@ def test_a_worst_point_off_the_axes_is_found_where_it_was_worked_out(tmp_path):
     assert (found.axis.parameter, found.axis.scale) == ("a", 0.9)
     assert found.axis.returned == pytest.approx(0.09, abs=1e-3)
     assert found.below == pytest.approx(0.09, abs=2e-3)
+
+
+def test_what_was_swept_outside_of_the_test_box_is_no_axis(run):
+    sweep(run, episodes=2, parameters=["mass"], scales=[1.0, 3.0])
+    found = search(run, **QUICK)
+    assert (found.axis.parameter, found.axis.scale, found.axis.settings) == ("mass", 1.0, 1)
+    sweep(run, episodes=2, parameters=["mass"], scales=[3.0])
+    with pytest.raises(InputError, match="lies in the test ranges: sweep the run again"):
+        search(run, **QUICK)
+
+
+def test_a_task_with_nothing_to_search_is_refused(tmp_path):
+    fixed = rapo.make_task("hopper")
+    for name in fixed.dynamics.names:
+        fixed.dynamics = fixed.dynamics.with_ranges(name, train=(1, 1), test=(1, 1))
+    run = rapo.train(fixed, "ppo", steps=32, out=tmp_path / "run", quiet=True, **TINY)
+    with pytest.raises(InputError, match="'hopper' are single points: there is nothing to search"):
+        search(run, **QUICK)
 
 
 def test_searching_twice_gives_the_same_bytes(run):
@@ -112,6 +132,7 @@ def test_the_command_prints_what_was_found(run, capsys):
         ({"population": 3}, "3 points in a generation were asked for: it must be at least 4"),
         ({"episodes": 0}, "0 episodes were asked for"),
         ({"seed": -1}, "seed -1 was given"),
+        ({"generations": 1.5}, "1.5 generations were asked for"),
         ({"final_episodes": 1}, "1 episodes in the final were asked for: it must be at least 2"),
     ],
 )
@@ -122,7 +143,10 @@ def test_bad_numbers_are_refused(run, options, says):
 
 
 def test_a_damaged_file_is_named(run):
-    for damage in ("{", "[]", '{"axis": {}}'):
+    sweep(run, episodes=2)
+    search(run, **QUICK)
+    huge = re.sub('"updates": 4', f'"updates": {10**400}', (run.folder / FILE).read_text())
+    for damage in ("{", "[]", '{"axis": {}}', huge):
         (run.folder / FILE).write_text(damage)
         with pytest.raises(InputError, match=r"search\.json' is damaged: search again"):
             read_search(run.folder)

@@ -87,6 +87,7 @@ def test_an_episode_that_ended_is_no_longer_stepped():
 
     outcome = evaluate(task, policy, task.dynamics.sweep("mass", [0.5, 1.0, 1.5]), episodes=2, seed=0)
     assert len(steps) == outcome.length.max()
+    assert sum(steps) == outcome.length.sum()
     assert outcome.length.min() < outcome.length.max()
 
 

@@ -108,7 +108,7 @@ def _raw_sweep(task: Task, rows: Floats, actions: list[Floats], outcome: Evaluat
         total = 0.0
         for step, controls in enumerate(actions):
             running = np.flatnonzero(length > step)
-            ctrl[...] = controls
+            ctrl[running] = controls
             total += timed(lambda: batch.step(running, nstep=task.frame_skip))  # noqa: B023
         return total
 

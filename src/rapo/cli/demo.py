@@ -51,4 +51,4 @@ class Demo:
         if self.json is not None:
             write_rows(self.json, curves)
         page = report([self.out / algo for algo in demo.ALGORITHMS], self.out / "report")
-        console.print(f"Report, to be opened in a browser: {page}", soft_wrap=True)
+        console.print(f"Report, to be opened in a browser: {page}", soft_wrap=True, markup=False)

@@ -11,6 +11,7 @@ from typing import Literal
 import polars as pl
 import tyro
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
 from rapo.cli.screen import console, number_table, progress_bar
@@ -115,7 +116,7 @@ class Sweep:
         with progress_bar() as progress:
             for run in runs:
                 limit = run.config().task.time_limit
-                bar = progress.add_task(f"sweeping {run.folder.name}", total=limit)
+                bar = progress.add_task(f"sweeping {escape(run.folder.name)}", total=limit)
                 swept = sweeping.sweep(
                     run,
                     parameters=chosen,
@@ -132,7 +133,7 @@ class Sweep:
                     numbers = (found.nominal, found.inside, found.outside, found.worst)
                     worst_at = f"{found.worst_at[1]:g}" if found.worst_at else ""
                     shown = ["" if isnan(x) else f"{x:,.0f}" for x in numbers]
-                    table.add_row(str(run.folder), name, *shown, worst_at)
+                    table.add_row(escape(str(run.folder)), name, *shown, worst_at)
         console.print(table)
 
 
@@ -164,7 +165,7 @@ class Search:
         table = number_table("Worst dynamics found", ("run", "dynamics"), columns)
         with progress_bar() as progress:
             for run in runs:
-                bar = progress.add_task(f"searching {run.folder.name}", total=self.generations + 3)
+                bar = progress.add_task(f"searching {escape(run.folder.name)}", total=self.generations + 3)
                 found = searching.search(
                     run,
                     generations=self.generations,
@@ -175,7 +176,7 @@ class Search:
                     advance=lambda: progress.advance(bar),  # noqa: B023
                 )
                 table.add_row(
-                    str(run.folder),
+                    escape(str(run.folder)),
                     ", ".join(f"{name} {value:.3g}" for name, value in found.point.items()),
                     f"{found.returned:,.0f}",
                     f"{found.low:,.0f} to {found.high:,.0f}",

@@ -41,7 +41,7 @@ class Grid:
             grid, ray=on_ray, address=self.address, console=console, save_every=self.save_every
         )
         failed = failures(outcomes)
-        console.print(f"Runs: {grid.out}", soft_wrap=True)
+        console.print(f"Runs: {grid.out}", soft_wrap=True, markup=False)
         if failed is not None:
             console.print(failed)
             raise TrainingError(

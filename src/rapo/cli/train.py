@@ -40,7 +40,7 @@ class Train:
         """Train with a display, then say where the run is."""
         config = make_config(self.task, self.algo, steps=self.steps, seed=self.seed, options=pairs(self.set))
         run = start(config, self.out, save_every=self.save_every)
-        console.print(f"Run: {run.folder}", soft_wrap=True)
+        console.print(f"Run: {run.folder}", soft_wrap=True, markup=False)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Resume:
     def run(self) -> None:
         """Train what is left."""
         run = resume(self.run_folder, save_every=self.save_every)
-        console.print(f"Run: {run.folder}", soft_wrap=True)
+        console.print(f"Run: {run.folder}", soft_wrap=True, markup=False)
 
 
 def pairs(given: Sequence[str]) -> dict[str, str]:

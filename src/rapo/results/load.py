@@ -1,10 +1,7 @@
-"""Run folders into records, and records into groups: runs that differ in nothing but their seed.
-
-Only files are read, so that two hundred runs take seconds, runs of tasks and algorithms that are not built in
-are welcome, and nothing is compiled. What is missing or damaged is noted and the rest goes on.
-"""
+"""Run folders into groups: runs that differ in nothing but their seed, scored over the same settings."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,51 +10,9 @@ from typing import Any
 import polars as pl
 
 from rapo.algorithms import ALGORITHMS
-from rapo.config import Settings
 from rapo.errors import InputError
-from rapo.options import values
-from rapo.results.pieces import MEASURED, read_failure, read_metrics
-from rapo.results.sweeps import Range, settings
-from rapo.runs.heatmap import FILE as HEATMAP
+from rapo.results.records import Record, read_run, usual_options
 from rapo.runs.run import CONFIG
-from rapo.runs.search import Found, read_search
-from rapo.runs.sweep import read_sweep
-
-
-@dataclass(frozen=True, eq=False)
-class Record:
-    """What a report knows of one run."""
-
-    folder: Path
-    task: str
-    algo: str
-    seed: int
-    options: dict[str, Any]
-    """All of them."""
-    changed: dict[str, Any]
-    """Those that are not the defaults."""
-    ranges: dict[str, Range]
-    """What the task says of its parameters."""
-    planned: int
-    """Environment steps that it was asked to learn from, in whole updates."""
-    metrics: pl.DataFrame
-    """A row for each update."""
-    settings: pl.DataFrame | None = None
-    """A row for each setting of its sweep."""
-    found: Found | None = None
-    """The worst case that a search found."""
-    heatmap: bool = False
-    """Whether one was recorded."""
-
-    @property
-    def steps(self) -> int:
-        """Environment steps that it has learned from."""
-        return int(self.metrics["steps"][-1]) if len(self.metrics) else 0
-
-    @property
-    def finished(self) -> bool:
-        """Whether it has learned from all of them."""
-        return self.steps >= self.planned
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +71,7 @@ def load(runs: Iterable[Path], advance: Callable[[], None] = lambda: None) -> Lo
     if not records:
         raise InputError(f"no run could be read: {notes[0] if notes else 'none was given'}")
     records.sort(key=lambda r: (r.task, _rank(r.algo), r.algo, _named(r.options), r.seed, str(r.folder)))
-    records = _with_changes(records)
+    records = _with_changes(_with_common_settings(records, notes))
     shared = {
         name: value
         for name, value in records[0].changed.items()
@@ -129,80 +84,37 @@ def load(runs: Iterable[Path], advance: Callable[[], None] = lambda: None) -> Lo
     return Loaded(tasks, shared, tuple(notes))
 
 
-def read_run(folder: Path, notes: list[str]) -> Record:
-    """One run; pieces that can't be read are noted and count as missing."""
-    try:
-        said = json.loads((folder / CONFIG).read_bytes())
-        options = dict(said["options"])
-        per_update = int(options["num_envs"]) * int(options["horizon"])
-        record = Record(
-            folder,
-            str(said["task"]),
-            str(said["algo"]),
-            int(said["seed"]),
-            options,
-            {},
-            {
-                str(name): Range(float(p["nominal"]), (float(p["train"][0]), float(p["train"][1])))
-                for name, p in said["dynamics"].items()
-            },
-            -(-int(said["steps"]) // per_update) * per_update,
-            pl.DataFrame(schema=MEASURED),
-            heatmap=(folder / HEATMAP).is_file(),
-        )
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError):
-        raise InputError(f"{CONFIG} of run '{folder}' is damaged: it can't be read") from None
-    failure = read_failure(folder)
-    if failure is not None:
-        notes.append(f"Run '{folder}' failed: {failure}")
-    for read in (_add_metrics, _add_sweep, _add_search):
-        try:
-            record = read(record, notes)
-        except InputError as error:
-            notes.append(f"A part of run '{folder}' was left out: {error}.")
-    if not record.finished:
-        notes.append(
-            f"Run '{folder}' is not finished: it has learned from {record.steps:,} of {record.planned:,} "
-            f"steps. Go on with: rapo resume {folder}"
-        )
-    return record
-
-
-def _add_metrics(record: Record, _: list[str]) -> Record:
-    return replace(record, metrics=read_metrics(record.folder))
-
-
-def _add_sweep(record: Record, notes: list[str]) -> Record:
-    sweep = read_sweep(record.folder)
-    if sweep is None or not len(sweep):
-        return record
-    for name in sweep["parameter"].unique():
-        if name not in record.ranges:
-            raise InputError(
-                f"the sweep of '{record.folder}' has parameter '{name}': "
-                f"allowed are {', '.join(record.ranges)}"
+def _with_common_settings(records: list[Record], notes: list[str]) -> list[Record]:
+    """Let the runs of a task be scored over the same settings: those that most of them were swept at."""
+    found: dict[Path, pl.DataFrame] = {}
+    for task in dict.fromkeys(record.task for record in records):
+        runs = [(r, r.settings) for r in records if r.task == task and r.settings is not None]
+        points = Counter(frozenset(zip(t["parameter"], t["scale"], strict=True)) for _, t in runs)
+        usual = max(points, key=lambda each: (points[each], len(each)), default=frozenset())
+        for record, table in runs:
+            own = list(zip(table["parameter"], table["scale"], strict=True))
+            if usual <= set(own):
+                kept = pl.Series([point in usual for point in own], dtype=pl.Boolean)
+                found[record.folder] = table.filter(kept)
+            else:
+                notes.append(
+                    f"Run '{record.folder}' was not swept at all the {len(usual)} settings of other runs on "
+                    f"{task} and is not ranked with them. Sweep it again with: rapo sweep {record.folder}"
+                )
+        if len({record.conditions for record, _ in runs if record.folder in found}) > 1:
+            notes.append(
+                f"Runs on {task} were swept with different seeds or numbers of episodes, so not from the "
+                "same initial states."
             )
-    learned = int(record.metrics["update"][-1]) if len(record.metrics) else 0
-    updates = int(sweep["updates"][0])
-    if updates < learned:
-        notes.append(
-            f"Run '{record.folder}' was swept after {updates:,} updates and has learned from {learned:,}: "
-            f"sweep it again with: rapo sweep {record.folder}"
-        )
-    return replace(record, settings=settings(sweep, record.ranges))
-
-
-def _add_search(record: Record, _: list[str]) -> Record:
-    return replace(record, found=read_search(record.folder))
+    return [replace(record, compared=found.get(record.folder)) for record in records]
 
 
 def _with_changes(records: list[Record]) -> list[Record]:
     """Say which options are not the defaults; an unknown algorithm's are those of its first run."""
-    usual = values(Settings())
-    defaults = {name: usual | values(algorithm) for name, algorithm in ALGORITHMS.items()}
+    defaults = {name: usual_options(name) for name in ALGORITHMS}
     changed = []
     for record in records:
-        base = defaults.setdefault(record.algo, record.options | usual)
+        base = defaults.setdefault(record.algo, record.options | usual_options(record.algo))
         differ = {k: v for k, v in record.options.items() if k not in base or base[k] != v}
         changed.append(replace(record, changed=differ))
     return changed
@@ -210,9 +122,9 @@ def _with_changes(records: list[Record]) -> list[Record]:
 
 def _groups(records: list[Record], shared: Mapping[str, Any], notes: list[str]) -> tuple[Group, ...]:
     """Runs of one task by algorithm, options and planned steps."""
-    found: dict[tuple[str, str, int], dict[int, Record]] = {}
+    found: dict[str, dict[int, Record]] = {}
     for record in records:
-        runs = found.setdefault((record.algo, _named(record.options), record.planned), {})
+        runs = found.setdefault(record.kind, {})
         rival = runs.get(record.seed)
         if rival is not None:
             record, left = (record, rival) if record.steps > rival.steps else (rival, record)
@@ -220,13 +132,19 @@ def _groups(records: list[Record], shared: Mapping[str, Any], notes: list[str]) 
                 f"Run '{left.folder}' was left out: '{record.folder}' has the same options and the same seed."
             )
         runs[record.seed] = record
-    groups = []
-    for (algo, options, planned), runs in found.items():
-        first = next(iter(runs.values()))
+    groups: list[Group] = []
+    firsts = [next(iter(runs.values())) for runs in found.values()]
+    for first, runs in zip(firsts, found.values(), strict=True):
         words = [f"{name}={_shown(v)}" for name, v in first.changed.items() if name not in shared]
-        if any(a == algo and o == options and p != planned for a, o, p in found):
-            words.append(f"steps={planned}")
-        groups.append(Group(" ".join([algo, *words]), algo, tuple(runs[seed] for seed in sorted(runs))))
+        alike = [r for r in firsts if (r.algo, r.options) == (first.algo, first.options)]
+        if len({r.planned for r in alike}) > 1:
+            words.append(f"steps={first.planned}")
+        label = " ".join([first.algo, *words])
+        others = sum(group.label == label or group.label.startswith(f"{label} (") for group in groups)
+        if others:  # other parts, or other ranges of the dynamics
+            label = f"{label} ({others + 1})"
+            notes.append(f"'{label}' has other parts or other ranges of the dynamics: see {first.folder}.")
+        groups.append(Group(label, first.algo, tuple(runs[seed] for seed in sorted(runs))))
     return tuple(groups)
 
 

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from rapo.errors import InputError
 from rapo.results.charts import Figure, crowded_out, short
-from rapo.results.load import Record
 from rapo.results.matched import Cost, spent
+from rapo.results.records import Record
 from rapo.results.study import Measured, Study
 from rapo.runs.heatmap import read_heatmap
 
@@ -96,7 +97,7 @@ def heatmap_panels(run: Record) -> list[dict[str, Any]]:
     panels = []
     for name in names:
         scales = records[0]["scales"][name]
-        rows = [r for r in records if r["scales"][name] == scales]
+        rows = [r for r in records if r["scales"].get(name) == scales]
         values = np.array([r["values"][name] for r in rows], float)
         if not np.isfinite(values).any():
             continue
@@ -111,7 +112,10 @@ def heatmap_panels(run: Record) -> list[dict[str, Any]]:
                 "columns": [r["steps"] for r in rows],
                 "rows": [short(s) for s in scales],
                 "cells": [[short(v) for v in column] for column in values.T.tolist()],
-                "trace": [short(scales[i]) for i in best],
+                "trace": [
+                    short(scales[i]) if known.any() else None
+                    for i, known in zip(best, np.isfinite(values), strict=True)
+                ],
                 "trace_name": "highest value",
                 "shade": list(run.ranges[name].train),
             }
@@ -124,9 +128,10 @@ def mixtures(study: Study) -> Figure | None:
     choices = {}
     for m in _leader_first(study):
         run = m.group.finished[0]
-        table = run.metrics.drop_nulls("mixture")
+        table = run.metrics.drop_nulls(["mixture", "mixture_entropy"])
         if not len(table) or len(table["mixture"][-1]) < 2:
             continue
+        table = table.filter(pl.col("mixture").list.len() == len(table["mixture"][-1]))
         table = table[_thin(len(table), COLUMNS)]
         weights = np.array(table["mixture"].to_list())
         steps = table["steps"].to_list()

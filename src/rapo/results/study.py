@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 
 from rapo.errors import InputError
-from rapo.results.load import Group, Loaded, Record
+from rapo.results.load import Group, Loaded
 from rapo.results.matched import Cost, Matched, compare
+from rapo.results.records import Record
 from rapo.results.stats import Interval, improvement, iqm, mean
 from rapo.results.sweeps import NOTHING, Range, Scores, kept, normalised, once, reference, scores
 
@@ -167,7 +168,7 @@ def study(task: str, groups: tuple[Group, ...], rng: np.random.Generator) -> Stu
 def measure(group: Group, rng: np.random.Generator) -> Measured:
     """One group's sweeps, over its seeds."""
     tables = [run.settings for run in group.runs if run.settings is not None]
-    each = tuple(scores(run.settings) if run.settings is not None else NOTHING for run in group.runs)
+    each = tuple(scores(run.compared) if run.compared is not None else NOTHING for run in group.runs)
     curves: dict[str, list[Point]] = {}
     worst, worst_at = Interval(nan), None
     if tables:
@@ -175,7 +176,8 @@ def measure(group: Group, rng: np.random.Generator) -> Measured:
         for row in everything.sort("scale").iter_rows(named=True):
             point = Point(row["scale"], mean(row["return"]), row["trained"], row["diverged"])
             curves.setdefault(row["parameter"], []).append(point)
-        for row in _over_seeds(pl.concat([once(table) for table in tables])).iter_rows(named=True):
+        compared = [once(run.compared) for run in group.runs if run.compared is not None]
+        for row in _over_seeds(pl.concat(compared or [tables[0].clear()])).iter_rows(named=True):
             here = mean(row["return"])
             if isfinite(here.value) and not here.value >= worst.value:
                 worst, worst_at = here, (row["parameter"], row["scale"])

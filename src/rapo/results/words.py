@@ -49,16 +49,39 @@ def interval(found: Interval) -> str:
 def summarise(one: Study) -> Summary:
     """The answer for one task."""
     if not one.ranking:
-        names = _listed([m.label for m in one.groups])
-        return Summary(
-            one.task,
-            "No policy can be trusted yet: none was tested outside of its training range.",
-            (("What is missing", f"Sweeps of {names} that go beyond it: `rapo sweep RUN` makes them."),),
-            None,
-        )
+        return Summary(one.task, _nothing(one), (*_missing(one), *_troubles(one)), None)
     best = one.ranking[0]
     facts = [("Outside the training range", _outside(one)), ("How far", _how_far(best, one.ranges))]
     facts.append(("Worst case", _worst(best)))
+    facts += _troubles(one)
+    planned = {m.label: m.group.runs[0].planned for m in one.ranking[:2]}
+    if len(set(planned.values())) > 1:
+        each = _listed([f"{label} from {steps:,}" for label, steps in planned.items()])
+        facts.append(
+            ("Not the same budget", f"The policies learned from different numbers of steps: {each}.")
+        )
+    return Summary(one.task, _headline(one), tuple(facts), _caution(one))
+
+
+def _nothing(one: Study) -> str:
+    """The headline where nothing can be ranked."""
+    scores = [score for m in one.groups for score in m.scores]
+    if sum(score.episodes for score in scores) and all(s.episodes == s.diverged for s in scores):
+        return "No policy can be trusted: the physics failed in every episode of the sweeps."
+    return "No policy can be trusted yet: none was tested outside of its training range."
+
+
+def _missing(one: Study) -> list[tuple[str, str]]:
+    """Which sweeps would allow a ranking."""
+    if any(m.swept and not isfinite(m.nominal.value) for m in one.groups):
+        return []
+    names = _listed([m.label for m in one.groups])
+    return [("What is missing", f"Sweeps of {names} that go beyond it: `rapo sweep RUN` makes them.")]
+
+
+def _troubles(one: Study) -> list[tuple[str, str]]:
+    """What went wrong on the way: episodes that diverged, runs that are not finished."""
+    facts: list[tuple[str, str]] = []
     diverged = sum(score.diverged for m in one.groups for score in m.scores)
     if diverged:
         each = _listed(
@@ -78,13 +101,7 @@ def summarise(one: Study) -> Summary:
         facts.append(
             ("Not finished", f"Runs that have not learned from all their steps: {_listed(unfinished)}.")
         )
-    planned = {m.label: m.group.runs[0].planned for m in one.ranking[:2]}
-    if len(set(planned.values())) > 1:
-        each = _listed([f"{label} from {steps:,}" for label, steps in planned.items()])
-        facts.append(
-            ("Not the same budget", f"The policies learned from different numbers of steps: {each}.")
-        )
-    return Summary(one.task, _headline(one), tuple(facts), _caution(one))
+    return facts
 
 
 def _headline(one: Study) -> str:
@@ -92,10 +109,11 @@ def _headline(one: Study) -> str:
     if len(one.ranking) == 1:
         return f"{best.label} is the only policy that was tested: there is nothing to compare it with."
     second = one.ranking[1]
-    if min(best.seeds, second.seeds) < FEW:
+    if min(m.outside_iqm.runs if m.outside_iqm.known else 0 for m in one.ranking) < FEW:
         return f"{best.label} is ahead of {second.label}, but the seeds are too few to call it better."
-    if best.outside_iqm.overlaps(second.outside_iqm):
-        return f"{best.label} is ahead, but not clearly: its interval overlaps with that of {second.label}."
+    near = [m.label for m in one.ranking[1:] if best.outside_iqm.overlaps(m.outside_iqm)]
+    if near:
+        return f"{best.label} is ahead, but not clearly: its interval overlaps with that of {_listed(near)}."
     return f"Trust {best.label}: it is clearly the best when the physics differs from training."
 
 

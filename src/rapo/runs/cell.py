@@ -6,7 +6,7 @@ process: it goes on where the last one stopped, and a result that belongs to ano
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from inspect import signature
 from pathlib import Path
 from time import perf_counter
@@ -16,10 +16,10 @@ from typing import Any
 from rapo.errors import BusyError, InputError, TrainingError
 from rapo.files import write_atomically
 from rapo.runs.checkpoint import read_facts
-from rapo.runs.grid_file import SEARCH, Cell, Grid
+from rapo.runs.grid_file import Cell, Grid
 from rapo.runs.metrics import read_metrics
 from rapo.runs.run import CHECKPOINT, CONFIG, Run, check_same
-from rapo.runs.search import planned_evaluations, read_search, search
+from rapo.runs.search import Effort, read_search, search
 from rapo.runs.start import SAVE_EVERY, resume, start
 from rapo.runs.sweep import read_sweep, settings, sweep
 
@@ -137,7 +137,10 @@ def _updates(folder: Path) -> int:
 
 def _swept(cell: Cell, grid: Grid) -> bool:
     """Whether the sweep that the grid asks for has been made, of the policy as it is in the end."""
-    table = read_sweep(cell.folder)
+    try:
+        table = read_sweep(cell.folder)
+    except InputError:  # a damaged table is made again
+        return False
     if table is None or not len(table):
         return False
     config, wanted = cell.config(), _with_defaults(sweep, grid.sweep)
@@ -152,12 +155,13 @@ def _swept(cell: Cell, grid: Grid) -> bool:
 
 def _searched(cell: Cell, grid: Grid) -> bool:
     """Whether the search that the grid asks for has been made, of the policy as it is in the end."""
-    found = read_search(cell.folder)
-    if found is None:
+    try:
+        found = read_search(cell.folder)
+    except InputError:
         return False
     wanted = _with_defaults(search, grid.search or {})
-    spent = planned_evaluations(*(wanted[name] for name in SEARCH if name != "seed"))
-    return (found.updates, found.seed, found.evaluations) == (cell.config().updates, wanted["seed"], spent)
+    effort = Effort(*(wanted[field.name] for field in fields(Effort)))
+    return found is not None and (found.updates, found.effort) == (cell.config().updates, effort)
 
 
 def _with_defaults(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,8 @@ def evaluate(
 ) -> Evaluated:
     """Episodes under each row of `dynamics` `[n, P]`, from the same initial states under each.
 
-    seed: where the initial states come from; advance: called once for every step of them all.
+    policy: controls for the observations of episodes that still run, row by row; seed: where the initial
+    states come from; advance: called once for every step of them all.
     """
     check_episodes(episodes)
     rows = np.repeat(task.dynamics.check(dynamics), episodes, axis=0)
@@ -84,9 +85,11 @@ def evaluate(
     simulator.reset(states=(np.tile(qpos, (n // episodes, 1)), np.tile(qvel, (n // episodes, 1))))
     returned, length = np.zeros(n), np.zeros(n, np.int64)
     running, terminated, diverged = np.ones(n, bool), np.zeros(n, bool), np.zeros(n, bool)
+    controls, ids = np.zeros((n, task.action_size)), np.arange(n)
     with one_thread():
-        while running.any():
-            step = simulator.step(policy(simulator.observation))
+        while len(ids):
+            controls[ids] = policy(simulator.observation[ids])
+            step = simulator.step(controls)
             returned += np.where(running, step.reward, 0)
             length += running
             terminated |= running & step.terminated
@@ -94,6 +97,7 @@ def evaluate(
             if step.done.any():
                 simulator.retire(step.done)
                 running &= ~step.done
+                ids = np.flatnonzero(running)
             advance()
     shape = (n // episodes, episodes)
     return Evaluated(

@@ -121,8 +121,9 @@ def _check_out(grid: Grid) -> None:
     """Refuse a folder that can't be written to before anything runs."""
     try:
         grid.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"folder '{grid.out}' for the runs can't be made: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"folder '{grid.out}' for the runs can't be made: {why}") from None
     if not os.access(grid.out, os.W_OK | os.X_OK):
         raise InputError(f"folder '{grid.out}' for the runs can't be written to: give another one as out")
 

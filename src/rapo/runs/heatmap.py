@@ -5,6 +5,7 @@ scales of each parameter; V_u(alpha) is the mean of reward + gamma V_u(next stat
 run folder keeps a line for every recorded update in `heatmap.jsonl`.
 """
 
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,23 @@ STATES = 16
 def read_heatmap(folder: Path) -> list[dict[str, Any]]:
     """The recorded updates of a run, first to last: `scales` and `values` by parameter."""
     rows = read_lines(folder / FILE)
-    try:
-        whole = all(len(row["values"][name]) == len(x) for row in rows for name, x in row["scales"].items())
-        whole = whole and all(isinstance(row["steps"], int) for row in rows)
-    except (KeyError, TypeError, AttributeError):
-        whole = False
-    if not whole:
+    if not all(map(_is_record, rows)):
         raise InputError(f"heatmap '{folder / FILE}' is damaged: every line must be one record, in JSON")
     return rows
+
+
+def _is_record(row: dict[str, Any]) -> bool:
+    """Whether a line says the steps, and as many values as scales for the same parameters."""
+    try:
+        return (
+            isinstance(row["steps"], int)
+            and row["scales"].keys() == row["values"].keys()
+            and all(len(row["values"][name]) == len(scales) > 1 for name, scales in row["scales"].items())
+            and all(isfinite(x) for scales in row["scales"].values() for x in scales)
+            and all(x is None or isfinite(x) for values in row["values"].values() for x in values)
+        )
+    except (KeyError, TypeError, AttributeError, OverflowError):
+        return False
 
 
 class Heatmap:

@@ -7,6 +7,7 @@ measured on yet others, so that what is reported is not merely the luckiest draw
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
@@ -21,7 +22,7 @@ from rapo.files import write_atomically
 from rapo.runs.evaluate import Evaluated, actor, check_episodes, evaluate
 from rapo.runs.run import Run
 from rapo.runs.sweep import read_sweep, sweep
-from rapo.world.streams import check_seed
+from rapo.world.streams import STATES, check_seed, stream
 from rapo.world.task import Floats, Task
 
 FILE = "search.json"
@@ -40,6 +41,37 @@ class Axis:
     returned: float
     low: float
     high: float
+    settings: int
+    """How many settings, all inside the test box, it is the worst of."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to search."""
+
+    generations: int
+    population: int
+    episodes: int
+    """At each point."""
+    final_episodes: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        for what, number, least in (
+            ("generations", self.generations, 1),
+            ("points in a generation", self.population, 4),
+            ("episodes in the final", self.final_episodes, 2),
+        ):
+            if not isinstance(number, int) or number < least:
+                raise InputError(f"{number} {what} were asked for: it must be at least {least}")
+        check_episodes(self.episodes)
+        check_seed(self.seed)
+
+    @property
+    def evaluations(self) -> int:
+        """Episodes before the final: of all generations, then of the best points again."""
+        points = self.generations * self.population
+        return points * self.episodes + (min(FINALISTS, points) + 1) * self.final_episodes
 
 
 @dataclass(frozen=True)
@@ -48,8 +80,8 @@ class Found:
 
     updates: int
     """What the policy had learned from."""
-    seed: int
-    """Of the search."""
+    effort: Effort
+    """What was asked for."""
     evaluations: int
     """Episodes spent on searching, the final not counted."""
     episodes: int
@@ -83,54 +115,47 @@ def search(
     A run that was not swept since it last learned is swept first; `advance` is called after each of
     `generations` + 3 parts.
     """
-    for what, number, least in (
-        ("generations", generations, 1),
-        ("points in a generation", population, 4),
-        ("episodes in the final", final_episodes, 2),
-    ):
-        if number < least:
-            raise InputError(f"{number} {what} were asked for: it must be at least {least}")
-    check_episodes(episodes)
-    check_seed(seed)
+    effort = Effort(generations, population, episodes, final_episodes, seed)
     training = run.trained(threads=1)
     task, policy = training.config.task, actor(training.config.task, training.learner)
-    table = read_sweep(run.folder)
-    if table is None or table["updates"].unique().to_list() != [training.updates]:
-        table = sweep(run, threads=threads)
-    advance()
-
-    def play(rows: Floats, number: int, seed: int) -> Evaluated:
-        return evaluate(task, policy, rows, episodes=number, seed=seed, threads=threads)
-
-    points = _candidates(task, play, generations, population, episodes, seed, advance)
-    parameter, scale = _worst(table)
+    low, high = task.dynamics.box("test")
+    if not (high > low).any():
+        raise InputError(
+            f"the test ranges of task '{task.name}' are single points: there is nothing to search"
+        )
+    parameter, scale, settings = _worst(_sweep(run, training.updates, threads), task)
     on_axis = task.dynamics.sweep(parameter, [scale])
-    again = play(np.concatenate((points, on_axis)), final_episodes, seed + 1).means
-    worst = np.concatenate((points, on_axis))[[int(np.nanargmin(again))]]
     advance()
-    final = play(np.concatenate((worst, on_axis)), final_episodes, seed + 2)
-    (found, low, high), axis = (_interval(final, i, run) for i in (0, 1))
+
+    def play(rows: Floats, number: int, purpose: int) -> Evaluated:
+        own = int(stream(seed, purpose, STATES).integers(2**62))
+        return evaluate(task, policy, rows, episodes=number, seed=own, threads=threads)
+
+    points = np.concatenate((_candidates(task, play, effort, advance), on_axis))
+    again = play(points, final_episodes, 1).means
+    if np.isnan(again).all():
+        raise InputError(
+            f"every episode of run '{run.folder}' diverged where it does worst: nothing is known"
+        )
+    worst = points[[int(np.nanargmin(again))]]
+    advance()
+    final = play(np.concatenate((worst, on_axis)), final_episodes, 2)
+    (found, lowest, highest), axis = (_interval(final, i, run) for i in (0, 1))
     result = Found(
         updates=training.updates,
-        seed=seed,
-        evaluations=planned_evaluations(generations, population, episodes, final_episodes),
+        effort=effort,
+        evaluations=effort.evaluations,
         episodes=int((~final.diverged[0]).sum()),
         point=dict(zip(task.dynamics.names, worst[0].tolist(), strict=True)),
         returned=found,
-        low=low,
-        high=high,
-        axis=Axis(parameter, scale, *axis),
+        low=lowest,
+        high=highest,
+        axis=Axis(parameter, scale, *axis, settings),
         below=axis[0] - found,
     )
     write_atomically(run.folder / FILE, (json.dumps(asdict(result), indent=1) + "\n").encode())
     advance()
     return result
-
-
-def planned_evaluations(generations: int, population: int, episodes: int, final_episodes: int) -> int:
-    """Episodes that a search spends before its final: on its generations, then on its best points again."""
-    points = generations * population
-    return points * episodes + (min(FINALISTS, points) + 1) * final_episodes
 
 
 def read_search(folder: Path) -> Found | None:
@@ -140,11 +165,11 @@ def read_search(folder: Path) -> Found | None:
         return None
     try:
         said = json.loads(path.read_bytes())
-        found = Found(**{**said, "axis": Axis(**said["axis"])})
+        found = Found(**{**said, "axis": Axis(**said["axis"]), "effort": Effort(**said["effort"])})
         numbers = (found.updates, found.evaluations, found.returned, found.low, found.high, found.below)
         if all(map(isfinite, (*numbers, *found.point.values(), found.axis.scale, found.axis.returned))):
             return found
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         pass
     raise InputError(f"file '{path}' is damaged: search again")
 
@@ -152,10 +177,7 @@ def read_search(folder: Path) -> Found | None:
 def _candidates(
     task: Task,
     play: Callable[[Floats, int, int], Evaluated],
-    generations: int,
-    population: int,
-    episodes: int,
-    seed: int,
+    effort: Effort,
     advance: Callable[[], None],
 ) -> Floats:
     """The worst points met on the way, `[finalists, P]`."""
@@ -165,15 +187,15 @@ def _candidates(
         mean=np.full(int(free.sum()), 0.5),
         sigma=FIRST_SPREAD,
         bounds=np.tile((0.0, 1.0), (int(free.sum()), 1)),
-        seed=seed % 2**32,
-        population_size=population,
+        seed=effort.seed % 2**32,
+        population_size=effort.population,
     )
     met, returned = [], []
-    for _ in range(generations):
-        asked = np.array([optimiser.ask() for _ in range(population)])
-        rows = np.tile(low, (population, 1))
+    for _ in range(effort.generations):
+        asked = np.array([optimiser.ask() for _ in range(effort.population)])
+        rows = np.tile(low, (effort.population, 1))
         rows[:, free] = low[free] + asked * (high - low)[free]
-        means = play(rows, episodes, seed).means
+        means = play(rows, effort.episodes, 0).means
         means = np.where(np.isnan(means), np.inf, means)  # physics that fails proves nothing
         optimiser.tell([(x, float(y)) for x, y in zip(asked, means, strict=True)])
         met.append(rows)
@@ -183,13 +205,26 @@ def _candidates(
     return np.concatenate(met)[order]
 
 
-def _worst(table: pl.DataFrame) -> tuple[str, float]:
-    """The setting of a sweep with the lowest mean return."""
+def _sweep(run: Run, updates: int, threads: int) -> pl.DataFrame:
+    """The sweep of the policy as it is now, made if there is none."""
+    with suppress(InputError):
+        table = read_sweep(run.folder)
+        if table is not None and table["updates"].unique().to_list() == [updates]:
+            return table
+    return sweep(run, threads=threads)
+
+
+def _worst(table: pl.DataFrame, task: Task) -> tuple[str, float, int]:
+    """The setting of a sweep, inside the test box, with the lowest mean return, and of how many."""
+    test = {p.name: p.test for p in task.dynamics}
     means = table.filter(~pl.col("diverged")).group_by("parameter", "scale", maintain_order=True)
     lowest = means.agg(pl.col("return").mean()).sort("return", maintain_order=True)
-    if not len(lowest):
-        raise InputError("all episodes of the sweep diverged: there is nothing to compare with")
-    return lowest["parameter"][0], lowest["scale"][0]
+    rows = [(name, x) for name, x, _ in lowest.iter_rows() if test[name][0] <= x <= test[name][1]]
+    if not rows:
+        raise InputError(
+            "no episode of the sweep that did not diverge lies in the test ranges: sweep the run again"
+        )
+    return *rows[0], len(rows)
 
 
 def _interval(outcome: Evaluated, row: int, run: Run) -> tuple[float, float, float]:

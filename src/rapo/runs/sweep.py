@@ -47,6 +47,7 @@ def settings(
     dynamics: Dynamics, parameters: Sequence[str] | None, scales: Sequence[float] | None
 ) -> list[tuple[str, float]]:
     """What to sweep: pairs of a parameter and its value."""
+    parameters = (parameters,) if isinstance(parameters, str) else parameters
     names = dynamics.names if parameters is None else tuple(dict.fromkeys(parameters))
     if not names or (scales is not None and not len(scales)):
         raise InputError("a sweep over no parameters or no scales was asked for: give at least one of each")
@@ -108,7 +109,8 @@ def read_sweep(folder: Path) -> pl.DataFrame | None:
         table = pl.read_csv(path, schema=SCHEMA)
     except (PolarsError, OSError):
         raise InputError(f"table '{path}' is damaged: sweep the run again") from None
-    if table.null_count().sum_horizontal().sum() or not table["return"].is_finite().all():
+    numbers = table.select("scale", "return")
+    if table.null_count().sum_horizontal().sum() or not all(column.is_finite().all() for column in numbers):
         raise InputError(f"table '{path}' is damaged: sweep the run again")
     return table
 

@@ -21,6 +21,7 @@ bench: $(READY)
 	$(VENV)/bin/rapo bench world --json results/bench-world.json
 	$(VENV)/bin/rapo bench train --json results/bench-train.json
 	$(VENV)/bin/rapo bench evidence --json results/bench-evidence.json
+	$(VENV)/bin/rapo bench report --json results/bench-report.json
 
 figures: $(READY)
 	$(VENV)/bin/rapo demo --json results/demo.json

@@ -9,7 +9,7 @@ from typing import Literal
 import tyro
 from rich.table import Table
 
-from rapo.bench import evidence, world
+from rapo.bench import evidence, report, world
 from rapo.bench import train as train_bench
 from rapo.cli.screen import console, number_table, progress_bar, write_rows
 from rapo.config import make_config
@@ -30,9 +30,10 @@ class Bench:
     shares of the dual solve and of AdvNet.
     `evidence`: seconds of a sweep beside those of the raw physics in it, and seconds of a row of the value
     heatmaps beside those of the updates between two of them.
+    `report`: seconds and memory of a report over many runs.
     """
 
-    what: tyro.conf.Positional[Literal["world", "train", "evidence"]]
+    what: tyro.conf.Positional[Literal["world", "train", "evidence", "report"]]
     """Which part to measure."""
     tasks: tuple[str, ...] | None = None
     """Which tasks; by default all for world, Hopper and Walker2d for train, Hopper for evidence."""
@@ -44,6 +45,8 @@ class Bench:
     """How many branches to take, in multiples of the 16 models (world)."""
     episodes: int = 20
     """Episodes of each setting of the sweep (evidence)."""
+    runs: int = 200
+    """How many runs to report (report)."""
     seconds: float | None = None
     """How long to measure each row, about; by default 8 for world, 40 for train, 60 for evidence."""
     json: Path | None = None
@@ -55,7 +58,12 @@ class Bench:
             raise InputError(f"{self.seconds:g} seconds were asked for: it must be above 0")
         if self.json is not None:
             check_writable(self.json)
-        rows = {"world": self._world, "train": self._train, "evidence": self._evidence}[self.what]()
+        rows = {
+            "world": self._world,
+            "train": self._train,
+            "evidence": self._evidence,
+            "report": self._report,
+        }[self.what]()
         if self.json is not None:
             write_rows(self.json, rows)
 
@@ -95,6 +103,16 @@ class Bench:
                 progress.advance(bar)
         console.print(_train_table(rows))
         return rows
+
+    def _report(self) -> list[report.Row]:
+        if self.runs < 1:
+            raise InputError(f"{self.runs} runs were asked for: it must be at least 1")
+        with console.status(f"a report over {self.runs} runs"):
+            row = report.measure(self.runs)
+        table = number_table("A report", (), ("runs", "seconds", "peak memory", "page"))
+        table.add_row(str(row.runs), f"{row.seconds:.1f}", f"{row.peak_gib:.2f} GiB", f"{row.page_mb:.1f} MB")
+        console.print(table)
+        return [row]
 
     def _evidence(self) -> list[evidence.Row]:
         seconds = self.seconds or 60.0

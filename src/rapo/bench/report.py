@@ -1,0 +1,57 @@
+"""What a report over many runs costs: seconds and memory of the command, from start to page.
+
+One small run is trained, swept and searched for real; the others are copies of it under other seeds and other
+algorithms' names, as long as real ones: a report reads files and does not mind.
+"""
+
+import json
+import resource
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from rapo.algorithms import ALGORITHMS
+from rapo.runs.run import CONFIG
+from rapo.runs.search import search
+from rapo.runs.start import train
+from rapo.runs.sweep import sweep
+
+UPDATES = 489
+"""As many as a million steps take."""
+SMALL = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2, "models": 8}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the benchmark."""
+
+    runs: int
+    seconds: float
+    peak_gib: float
+    """Of memory, at most."""
+    page_mb: float
+
+
+def measure(runs: int, updates: int = UPDATES) -> Row:
+    """Report so many runs in a process of its own."""
+    with TemporaryDirectory() as name:
+        folder, out = Path(name) / "runs", Path(name) / "report"
+        first = train("hopper", "rapo", steps=32 * updates, out=folder / "0", quiet=True, **SMALL)
+        sweep(first)
+        search(first, generations=1, population=4, episodes=1, final_episodes=4)
+        said = json.loads((first.folder / CONFIG).read_text())
+        names = list(ALGORITHMS)
+        for i in range(1, runs):
+            shutil.copytree(first.folder, folder / str(i))
+            changed = said | {"seed": i // len(names), "algo": names[i % len(names)]}
+            (folder / str(i) / CONFIG).write_text(json.dumps(changed))
+        command = [sys.executable, "-m", "rapo", "report", str(folder), "--out", str(out)]
+        start = perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        seconds = perf_counter() - start
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+        return Row(runs, seconds, peak, (out / "index.html").stat().st_size / 1e6)

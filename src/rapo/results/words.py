@@ -127,6 +127,8 @@ def _outside(one: Study) -> str:
     if best.outside_iqm.known and second.outside_iqm.known:
         overlap = best.outside_iqm.overlaps(second.outside_iqm)
         words += f". The intervals {'overlap' if overlap else 'do not overlap'}"
+    if best.outside_iqm.runs == second.outside_iqm.runs == 1:
+        return f"{words}."
     chance = one.improvements[best.label, second.label]
     if chance.value == 1:
         return f"{words}. Every run of the first beats every run of the second."
@@ -178,7 +180,9 @@ def _caution(one: Study) -> str | None:
     if sum(len(m.group.runs) for m in one.groups) == 1:
         return "This is one run. It says how this policy does, and nothing about how another seed would."
     if fewest == 1:
-        return "One of these was trained once only: what looks like a difference may be the luck of a seed."
+        once = sum(m.seeds == 1 for m in one.ranking[:2])
+        who = "Each of these" if once == len(one.ranking[:2]) else "One of these"
+        return f"{who} was trained once only: what looks like a difference may be the luck of a seed."
     if fewest < FEW:
         return (
             f"Only {fewest} seeds: the luck of a seed is often larger than the difference between "

@@ -1,6 +1,7 @@
 """The run folder, from the first step to a resumed end."""
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -129,8 +130,9 @@ def test_a_disk_that_fills_up_stops_the_run_in_a_sentence_with_its_last_checkpoi
     )
     arguments = ["train", "hopper", "--algo", "ppo", "--steps", str(10**6), "--save-every", "1"]
     arguments += ["--out", str(tmp_path / "x"), "--set", *SET, "hidden=4"]
+    alone = {name: value for name, value in os.environ.items() if "CACHE" not in name}
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=200
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=200, env=alone
     )
     assert done.returncode == 2
     assert "can't be written: File too large" in done.stderr

@@ -74,6 +74,14 @@ def test_every_figure_of_the_cost_of_evidence_is_in_the_results_file():
     ]
 
 
+def test_the_cost_of_a_report_is_in_the_results_file():
+    (row,) = json.loads((ROOT / "results" / "bench-report.json").read_text())
+    said = (
+        f"A report over {row['runs']} runs takes {row['seconds']:.1f} seconds and {row['peak_gib']:.2f} GiB"
+    )
+    assert said in README
+
+
 def test_every_figure_of_the_demo_is_in_the_results_file():
     curves = [demo.Curve(**curve) for curve in json.loads((ROOT / "results" / "demo.json").read_text())]
     assert table("", "nominal", "perturbed", "worst") == [

@@ -285,11 +285,8 @@ def test_a_terminal_gets_bars_and_a_line_for_each_run(tmp_path):
 
 
 @pytest.fixture
-def cluster(tmp_path):
-    """A Ray of two cores, with a token of its own: its address, and what others need to join it.
-
-    What one process has compiled, the others need not compile again.
-    """
+def cluster():
+    """A Ray of two cores, with a token of its own: its address, and what others need to join it."""
     code = """
 import ray, sys
 ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
@@ -300,8 +297,6 @@ ray.shutdown()
     shared = {
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
-        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "compiled"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
     quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     with started("-c", code, **shared, **quiet) as process:

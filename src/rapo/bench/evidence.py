@@ -8,17 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
 
 import numpy as np
 
 from rapo.bench import raw_batch, take_turns, timed, typical
-from rapo.config import make_config
-from rapo.runs.evaluate import Evaluated, actor, evaluate
+from rapo.bench.train import learned
+from rapo.config import Settings
+from rapo.runs.evaluate import Evaluated, actor, evaluate, initial_states
 from rapo.runs.heatmap import Heatmap
-from rapo.runs.sweep import settings
-from rapo.train import Training
-from rapo.world.streams import STATES, stream
+from rapo.runs.sweep import dynamics_of, settings
 from rapo.world.task import Floats, Task
 
 SEED = 1000
@@ -43,10 +41,9 @@ class Row:
 
 def measure_sweep(task: str, episodes: int, seconds: float) -> Row:
     """A sweep of a policy that learned for so many seconds, in as many again."""
-    training = _learned(task, "ppo", seconds)
+    training = learned(task, "ppo", seconds)
     config = training.config
-    pairs = settings(config.task.dynamics, None, None)
-    rows = np.unique(np.concatenate([config.task.dynamics.sweep(n, [v]) for n, v in pairs]), axis=0)
+    rows, _ = dynamics_of(config.task.dynamics, settings(config.task.dynamics, None, None))
     policy = actor(config.task, training.learner)
     actions: list[Floats] = []
 
@@ -66,10 +63,9 @@ def measure_sweep(task: str, episodes: int, seconds: float) -> Row:
 
 def measure_heatmap(task: str, algo: str, seconds: float) -> Row:
     """One row of the heatmaps beside the updates between two of them."""
-    training = _learned(task, algo, seconds / 2)
-    every = training.config.settings.heatmap_every
+    training = learned(task, algo, seconds / 2, heatmap_every=1)
     with TemporaryDirectory() as folder:
-        heatmap = Heatmap(training, Path(folder), every=1)
+        heatmap = Heatmap(training, Path(folder))
         heatmap(training)
         turns = take_turns(
             seconds / 2,
@@ -79,27 +75,16 @@ def measure_heatmap(task: str, algo: str, seconds: float) -> Row:
         )
         heatmap.close()
     update_seconds, row_seconds = typical(turns)
-    beside = every * update_seconds
+    beside = Settings().heatmap_every * update_seconds
     return Row(task, f"heatmap of {algo}", row_seconds, beside, row_seconds / beside, heatmap.simulated)
-
-
-def _learned(task: str, algo: str, seconds: float) -> Training:
-    """A training that has learned for about so many seconds."""
-    training = Training(make_config(task, algo, steps=10**9))
-    start = perf_counter()
-    while training.updates < 3 or perf_counter() - start < seconds:
-        training.update()
-    return training
 
 
 def _raw_sweep(task: Task, rows: Floats, actions: list[Floats], outcome: Evaluated) -> Callable[[], float]:
     """The physics of a sweep and nothing else: a call returns its seconds."""
     batch = raw_batch(task, rows)
     length = outcome.length.ravel()
-    states = [
-        np.tile(x, (len(outcome.length), 1))
-        for x in task.reset(outcome.length.shape[1], stream(SEED, 0, STATES))
-    ]
+    n, episodes = outcome.length.shape
+    states = initial_states(task, n, episodes, SEED)
     qpos, qvel, ctrl = (batch.bind(name) for name in ("qpos", "qvel", "ctrl"))
 
     def play() -> float:

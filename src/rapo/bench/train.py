@@ -50,10 +50,7 @@ class Row:
 
 def measure(task: str, algo: str, seconds: float) -> Row:
     """One algorithm on one task, for about so many seconds, after learning for half as many."""
-    training = Training(make_config(task, algo, steps=10**9))
-    start = perf_counter()
-    while training.updates < WARM_UP or perf_counter() - start < seconds / 2:
-        training.update()
+    training = learned(task, algo, seconds / 2)
     branches = training.branch_steps > 0
     raw = _Raw(training, branches)
     turns = take_turns(seconds, raw.prepare, raw.seconds, lambda: timed(training.update))
@@ -71,6 +68,15 @@ def measure(task: str, algo: str, seconds: float) -> Row:
         advnet_seconds / our_seconds,
         rows / dual_seconds if dual_seconds else None,
     )
+
+
+def learned(task: str, algo: str, seconds: float, **options: int) -> Training:
+    """A training that has learned for about so many seconds."""
+    training = Training(make_config(task, algo, steps=10**9, options=options))
+    start = perf_counter()
+    while training.updates < WARM_UP or perf_counter() - start < seconds:
+        training.update()
+    return training
 
 
 class _Raw:

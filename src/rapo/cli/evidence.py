@@ -108,15 +108,13 @@ class Sweep:
         check_seed(self.seed)
         chosen = self.param or None
         values = _scales(self.scales) or None
-        for run in runs:
-            dynamics = run.config().task.dynamics
-            for name, value in sweeping.settings(dynamics, chosen, values):
-                dynamics.sweep(name, [value])
+        tasks = [run.config().task for run in runs]
+        for task in tasks:
+            sweeping.dynamics_of(task.dynamics, sweeping.settings(task.dynamics, chosen, values))
         table = number_table("Mean return", ("run", "parameter"), ("nominal", "ID", "OOD", "worst", "at"))
         with progress_bar() as progress:
-            for run in runs:
-                limit = run.config().task.time_limit
-                bar = progress.add_task(f"sweeping {escape(run.folder.name)}", total=limit)
+            for run, task in zip(runs, tasks, strict=True):
+                bar = progress.add_task(f"sweeping {escape(run.folder.name)}", total=task.time_limit)
                 swept = sweeping.sweep(
                     run,
                     parameters=chosen,
@@ -125,8 +123,8 @@ class Sweep:
                     seed=self.seed,
                     advance=lambda: progress.advance(bar),  # noqa: B023
                 )
-                progress.update(bar, completed=limit)
-                ranges = {p.name: Range(float(p.nominal or 0), p.train) for p in run.config().task.dynamics}
+                progress.update(bar, completed=task.time_limit)
+                ranges = {p.name: Range(float(p.nominal or 0), p.train) for p in task.dynamics}
                 rows = settings(swept, ranges)
                 for name in swept["parameter"].unique(maintain_order=True):
                     found = scores(rows.filter(pl.col("parameter") == name))

@@ -8,23 +8,18 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 from rich.table import Table
 
 from rapo.files import write_atomically
+from rapo.runs import display
 
 console = Console()
 
 
 def progress_bar() -> Progress:
-    """Bars that say what is being done, how far it is and how long it will take."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    )
+    """Bars on this console."""
+    return display.progress_bar(console)
 
 
 def number_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +19,12 @@ from rapo.runs.run import Display
 BLOCKS = "▁▂▃▄▅▆▇█"
 LINES = 20
 """Plain lines in a whole run, about."""
+
+
+def progress_bar(console: Console, disable: bool = False) -> Progress:
+    """Bars that say what is being done, how far it is and how long it will take."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, disable=disable)
 
 
 class _Progress:

@@ -10,6 +10,7 @@ from rapo.errors import InputError
 from rapo.learn import Learner
 from rapo.learner.rollout import HostPolicy, one_thread
 from rapo.world.mujoco_cpu import MujocoSimulator
+from rapo.world.simulator import States
 from rapo.world.streams import STATES, stream
 from rapo.world.task import Bools, Floats, Task
 
@@ -81,8 +82,7 @@ def evaluate(
     rows = np.repeat(task.dynamics.check(dynamics), episodes, axis=0)
     n = len(rows)
     simulator = MujocoSimulator(task, n, seed=seed, dynamics=rows, threads=threads)
-    qpos, qvel = task.reset(episodes, stream(seed, 0, STATES))
-    simulator.reset(states=(np.tile(qpos, (n // episodes, 1)), np.tile(qvel, (n // episodes, 1))))
+    simulator.reset(states=initial_states(task, n // episodes, episodes, seed))
     returned, length = np.zeros(n), np.zeros(n, np.int64)
     running, terminated, diverged = np.ones(n, bool), np.zeros(n, bool), np.zeros(n, bool)
     controls, ids = np.zeros((n, task.action_size)), np.arange(n)
@@ -103,6 +103,12 @@ def evaluate(
     return Evaluated(
         returned.reshape(shape), length.reshape(shape), terminated.reshape(shape), diverged.reshape(shape)
     )
+
+
+def initial_states(task: Task, settings: int, episodes: int, seed: int) -> States:
+    """Where the episodes of each setting begin: the same states for every setting."""
+    qpos, qvel = task.reset(episodes, stream(seed, 0, STATES))
+    return np.tile(qpos, (settings, 1)), np.tile(qvel, (settings, 1))
 
 
 def check_episodes(episodes: int) -> None:

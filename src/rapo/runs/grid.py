@@ -15,13 +15,12 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from rapo.errors import InputError, Interrupted
 from rapo.runs.cell import Outcome, Watch, record_failure, run_cell, state
-from rapo.runs.display import duration
+from rapo.runs.display import duration, progress_bar
 from rapo.runs.grid_file import Cell, Grid, read_grid
 from rapo.runs.ray_pool import Died, each
 from rapo.runs.start import SAVE_EVERY, check_interval
@@ -137,13 +136,7 @@ def _shown(
     A line for each run that is done; on a terminal, below them, a bar over the runs and one over the step.
     """
     console = console or Console(quiet=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    with progress_bar(console, disable=not console.is_terminal) as progress:
         runs = progress.add_task("all runs", total=len(grid.cells))
         step = progress.add_task("", visible=False)
 

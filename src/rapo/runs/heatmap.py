@@ -53,12 +53,11 @@ def _is_record(row: dict[str, Any]) -> bool:
 class Heatmap:
     """Records into the folder of a run while it learns."""
 
-    def __init__(self, training: Training, folder: Path, every: int | None = None) -> None:
-        """Go on after the updates that `training` has had; `every` so many, or as its settings say."""
+    def __init__(self, training: Training, folder: Path) -> None:
+        """Go on after the updates that `training` has had."""
         task = training.config.task
         self._lines = Lines(folder / FILE, training.updates)
-        every = training.config.settings.heatmap_every if every is None else every
-        self._every = every if len(task.dynamics) else 0
+        self._every = training.config.settings.heatmap_every if len(task.dynamics) else 0
         self._scales = {p.name: np.linspace(*p.test, SCALES).round(9) for p in task.dynamics}
         rows = [task.dynamics.sweep(name, values) for name, values in self._scales.items()]
         self._models = np.concatenate((*rows, task.dynamics.nominal(0)))

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from cmaes import CMA
-from scipy import stats
 
 from rapo.errors import InputError
 from rapo.files import write_atomically
@@ -181,6 +179,8 @@ def _candidates(
     advance: Callable[[], None],
 ) -> Floats:
     """The worst points met on the way, `[finalists, P]`."""
+    from cmaes import CMA  # imported here: with the scipy it needs, it is slow to import and seldom needed
+
     low, high = task.dynamics.box("test")
     free = high > low
     optimiser = CMA(
@@ -229,9 +229,11 @@ def _worst(table: pl.DataFrame, task: Task) -> tuple[str, float, int]:
 
 def _interval(outcome: Evaluated, row: int, run: Run) -> tuple[float, float, float]:
     """Mean return and its 95% interval over the episodes of a row."""
+    from scipy.stats import t  # imported here: it is slow to import and seldom needed
+
     good = outcome.returned[row][~outcome.diverged[row]]
     if len(good) < 2:
         raise InputError(f"fewer than two episodes of run '{run.folder}' did not diverge: give it more")
     mean = float(good.mean())
-    half = float(stats.t.ppf(0.975, len(good) - 1) * good.std(ddof=1) / np.sqrt(len(good)))
+    half = float(t.ppf(0.975, len(good) - 1) * good.std(ddof=1) / np.sqrt(len(good)))
     return mean, mean - half, mean + half

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 
 from rapo.errors import InputError
@@ -58,6 +59,12 @@ def settings(
     ]
 
 
+def dynamics_of(dynamics: Dynamics, pairs: Sequence[tuple[str, float]]) -> tuple[Floats, NDArray[np.intp]]:
+    """The distinct rows `[n, P]` that settings stand for, and which of them each setting is."""
+    rows = np.concatenate([dynamics.sweep(name, [value]) for name, value in pairs])
+    return np.unique(rows, axis=0, return_inverse=True)
+
+
 def sweep(
     run: Run,
     *,
@@ -76,8 +83,7 @@ def sweep(
     training = run.trained(threads=1)
     task = training.config.task
     pairs = settings(task.dynamics, parameters, scales)
-    rows = np.concatenate([task.dynamics.sweep(name, [value]) for name, value in pairs])
-    distinct, place = np.unique(rows, axis=0, return_inverse=True)
+    distinct, place = dynamics_of(task.dynamics, pairs)
     policy = actor(task, training.learner)
     outcome = evaluate(task, policy, distinct, episodes=episodes, seed=seed, threads=threads, advance=advance)
     table = pl.DataFrame(

@@ -245,3 +245,18 @@ def test_rows_of_any_size_are_solved_alike(size):
     sized = dual.solve(row * size, jnp.full(3, 1 / 3), 0.1)
     np.testing.assert_allclose(sized.weights, usual.weights, rtol=1e-4)
     np.testing.assert_allclose(sized.value / size, usual.value, rtol=1e-5)
+
+
+def test_a_rare_and_very_low_value_does_not_hide_the_root():
+    # The rare value makes up nearly all of the standard deviation, so in its units the root is far below 1.
+    values = np.array([[-1e4, 0.0, 1.0], [-1e5, 0.0, 1.0]])
+    weights = np.array([[1e-9, 0.5, 0.5], [1e-10, 0.9, 0.1]])
+    weights /= weights.sum(axis=1, keepdims=True)
+    with jax.enable_x64(True):
+        for budget in (0.1, 1.0, 3.0):
+            solved = jax.jit(dual.solve)(values, weights, budget)
+            for row in range(len(values)):
+                value, temperature, _ = reference(values[row], weights[row], budget)
+                assert float(solved.value[row]) == pytest.approx(value, rel=1e-9)
+                assert float(solved.temperature[row]) == pytest.approx(temperature, rel=1e-9)
+                assert abs(float(solved.gap[row])) < 1e-9 * abs(value)

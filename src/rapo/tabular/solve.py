@@ -1,6 +1,6 @@
 """Robust evaluation, value iteration and policy iteration, each to a tolerance that is certified.
 
-The operator T is a contraction: where T V is known within d, V lies within (|T V - V| + d) / (1 - gamma) of the
+The operator T is a contraction: where T V is known within d, V is within (|T V - V| + d) / (1 - gamma) of its
 fixed point, and `error` is that bound with an allowance for rounding. A budget of 0 means ordinary MDPs.
 """
 

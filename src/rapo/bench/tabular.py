@@ -1,7 +1,7 @@
 """What a robust sweep of value iteration costs beside an ordinary one: both in the same code, taking turns.
 
-The MDP is random, 1,000 states with 10 actions of 50 successors each. A turn is a sweep whose temperatures start
-from those of the sweep before, as in value iteration, at a value on its way to the fixed point.
+The MDP is random, 1,000 states with 10 actions of 50 successors each. A turn is a sweep whose temperatures
+start from those of the sweep before, as in value iteration, at a value on its way to the fixed point.
 """
 
 from dataclasses import dataclass

@@ -32,8 +32,8 @@ class Bench:
     `evidence`: seconds of a sweep beside those of the raw physics in it, and seconds of a row of the value
     heatmaps beside those of the updates between two of them.
     `report`: seconds and memory of a report over many runs.
-    `tabular`: seconds of a sweep of robust value iteration (1,000 states, 10 actions, 50 successors) beside those
-    of an ordinary one.
+    `tabular`: seconds of a sweep of robust value iteration (1,000 states, 10 actions, 50 successors) beside
+    those of an ordinary one.
     """
 
     what: tyro.conf.Positional[Literal["world", "train", "evidence", "report", "tabular"]]
@@ -51,7 +51,7 @@ class Bench:
     runs: int = 200
     """How many runs to report (report)."""
     seconds: float | None = None
-    """How long to measure each row, about; by default 8 for world and tabular, 40 for train, 60 for evidence."""
+    """How long to measure each row, about; by default 40 for train, 60 for evidence, 8 for the others."""
     json: Path | None = None
     """Also write the rows to this file."""
 

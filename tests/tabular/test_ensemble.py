@@ -10,7 +10,7 @@ from rapo import robust_value
 from rapo.errors import InputError
 from rapo.tabular.ensemble import divergence, joint, split
 
-MODELS, OUTCOMES = 3, 4
+MODELS, OUTCOMES = 2, 4
 often = settings(deadline=None, max_examples=50, derandomize=True, database=None)
 budgets = st.floats(1e-4, 3)
 returns_of = arrays(np.float64, (MODELS, OUTCOMES), elements=st.floats(-10, 10))
@@ -78,7 +78,8 @@ def test_without_a_budget_for_outcomes_the_split_problem_is_the_worst_mixture(en
 
 
 def test_no_budget_changes_nothing_and_a_large_one_leaves_the_lowest_return_alone():
-    returns, laws, prior = [[1.0, 2.0], [0.0, 5.0]], [[0.5, 0.5], [0.25, 0.75]], [0.5, 0.5]
+    returns = [[1.0, 2.0, -99.0, -99.0], [0.0, 5.0, -99.0, -99.0]]
+    laws, prior = [[0.5, 0.5, 0.0, 0.0], [0.25, 0.75, 0.0, 0.0]], [0.5, 0.5]
     still = joint(returns, laws, prior, 0)
     assert still.value == pytest.approx(0.5 * 1.5 + 0.5 * 3.75)
     np.testing.assert_allclose(still.weights, prior)
@@ -86,12 +87,12 @@ def test_no_budget_changes_nothing_and_a_large_one_leaves_the_lowest_return_alon
     lowest = joint(returns, laws, prior, 10)
     assert lowest.value == 0
     np.testing.assert_array_equal(lowest.weights, [0, 1])
-    np.testing.assert_array_equal(lowest.laws, [[0.5, 0.5], [1, 0]])
+    np.testing.assert_array_equal(lowest.laws, [[0.5, 0.5, 0, 0], [1, 0, 0, 0]])
     assert lowest.kl == pytest.approx(np.log(8))
 
 
 def test_a_model_that_the_prior_rules_out_stays_out():
-    returns, laws = [[1.0, 2.0], [-9.0, -8.0]], [[0.5, 0.5], [0.5, 0.5]]
+    returns, laws = [[1.0, 2.0, 3.0, 4.0], [-9.0, -8.0, -7.0, -6.0]], np.full((2, 4), 0.25)
     for worst in (joint(returns, laws, [1.0, 0.0], 0.1), split(returns, laws, [1.0, 0.0], 0.1, 0.1)):
         np.testing.assert_array_equal(worst.weights, [1, 0])
         assert worst.value >= 1

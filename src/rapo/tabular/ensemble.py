@@ -1,13 +1,13 @@
 """The worst case over an ensemble: which model, and which of its outcomes, within KL budgets, exactly.
 
-K models, drawn from a prior rho, lead to one of T outcomes each: model k to outcome t, of return R[k, t], with
-probability P[k, t]. An adversary picks another mixture w of the models and another law Q[k] of the outcomes of
-each. By the chain rule what it spends is KL(w || rho) + sum_k w_k KL(Q[k] || P[k]).
+K models, drawn from a prior rho, lead to one of T outcomes each: model k to outcome t, of return R[k, t],
+with probability P[k, t]. An adversary picks another mixture w of the models and another law Q[k] of the
+outcomes of each. By the chain rule what it spends is KL(w || rho) + sum_k w_k KL(Q[k] || P[k]).
 
-`joint` gives it one budget for both: a single multiplier 1/lambda, so that models and outcomes are
-tilted at the same temperature. `split` is what RAPO solves: one budget for the mixture and one for the outcomes of
-each model; never worse than `joint` with their sum. The problem over models alone, whose outcomes
-are left as they are, is `rapo.robust_value` of their mean returns.
+`joint` gives it one budget for both: a single multiplier 1/lambda, so that models and outcomes are tilted at
+the same temperature. `split` is what RAPO solves: one budget for the mixture and one for the outcomes of each
+model; never worse than `joint` with their sum. The problem over models alone, whose outcomes are left as they
+are, is `rapo.robust_value` of their mean returns.
 """
 
 from dataclasses import dataclass
@@ -92,7 +92,8 @@ def split(
 
 
 def divergence(law: ArrayLike, base: ArrayLike) -> Floats:
-    """KL(law || base) `[...]` of distributions `[..., T]`; infinite where the base rules out what the law does."""
+    """KL(law || base) `[...]` of distributions `[..., T]`; infinite where the base rules out what the law
+    does."""
     law, base = np.broadcast_arrays(np.asarray(law, np.float64), np.asarray(base, np.float64))
     possible = law > 0
     with np.errstate(divide="ignore"):

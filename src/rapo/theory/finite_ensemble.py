@@ -1,14 +1,14 @@
-"""Statements about K drawn models in place of a continuous family: their partition function and tilts (App. F).
+"""Statements about K drawn models in place of a continuous family: partition function and tilts (App. F).
 
-The family is omega uniform on [0, 1] with a smooth score h(omega) between 0 and 1, for which expectations are Gauss-Legendre
-sums, exact to rounding. Ensembles are drawn many times for each size K, and root mean squares over the draws are
-held against the rates that the paper states.
+The family is omega uniform on [0, 1] with a smooth score h(omega) between 0 and 1, for which expectations are
+Gauss-Legendre sums, exact to rounding. Ensembles are drawn many times for each size K, and root mean squares
+over the draws are held against the rates that the paper states.
 """
 
 import numpy as np
 
 from rapo.theory.rates import agree, rate
-from rapo.theory.statement import Finding, Statement, Verdict, curve
+from rapo.theory.statement import Finding, Statement, Verdict, curve, slope
 from rapo.theory.tilting import Floats, Tilted, tilted
 
 WINDOW = 0.5, 8.0
@@ -17,8 +17,8 @@ KAPPA = 0.2
 SIZES = np.array([128, 256, 512, 1024, 2048, 4096])
 DRAWS = 400
 RATE_TOLERANCE = 0.1
-"""How far a measured slope may be from its prediction. With 400 draws a root mean square is uncertain by 4% or
-so, a slope over these sizes by 0.02: this is five times as much."""
+"""How far a measured slope may be from its prediction. With 400 draws a root mean square is uncertain by 4%
+or so, a slope over these sizes by 0.02: this is five times as much."""
 ROUNDING = 1e-11
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
@@ -44,9 +44,10 @@ def dual(temperature: Floats, tilt: Tilted, budget: Floats | float = KAPPA) -> F
 
 
 def best_temperature(scores: Floats = NODES_SCORE, weights: Floats = WEIGHTS) -> Floats:
-    """Where the KL of ensembles `[n, K]` with weights `[K]`, or of the family, meets the budget, inside the window.
+    """Where the KL of ensembles `[n, K]` with weights `[K]`, or of the family, meets the budget.
 
-    Newton's method on sqrt(2 KL), which is nearly straight; the moments are written out, this is where the time goes.
+    Newton's method on sqrt(2 KL), which is nearly straight, kept inside the window; the moments are written
+    out because this is where the time goes.
     """
     beta = np.full(scores.shape[:-1], 2.0)
     for _ in range(6):
@@ -87,8 +88,8 @@ def check_partition(rng: np.random.Generator) -> Finding:
         rate("Dual of K models", ("models K", axis), SIZES, phi, -0.5),
     )
     return Finding(
-        measured=f"slopes {rates[0].slope:.2f} of log Z, {rates[1].slope:.2f} of the dual; the paper's bound on Z is exceeded in "
-        f"{np.max(beyond):.1%} of the draws at most",
+        measured=f"slopes {rates[0].slope:.2f} of log Z, {rates[1].slope:.2f} of the dual; the paper's "
+        f"bound on Z is exceeded in {np.max(beyond):.1%} of the draws at most",
         predicted=f"-1/2, -1/2; at most {allowed:.0%}",
         verdict=Verdict.of(agree(rates, RATE_TOLERANCE) and bool(np.max(beyond) <= allowed)),
         instances=len(SIZES) * DRAWS,
@@ -97,7 +98,7 @@ def check_partition(rng: np.random.Generator) -> Finding:
 
 
 def uniform_bound(size: int, allowed: float) -> float:
-    """The smallest bound that the paper's theorem gives on sup |Z_K - Z|, over the mesh that it leaves open."""
+    """The smallest bound on sup |Z_K - Z| that the paper's theorem gives, over the mesh it leaves open."""
     mesh = np.geomspace(1e-4, 1, 200)
     points = np.ceil((WINDOW[1] - WINDOW[0]) / mesh)
     return float(np.min(np.sqrt(np.log(2 * points / allowed) / size) + mesh))
@@ -123,32 +124,24 @@ def check_expectations(rng: np.random.Generator) -> Finding:
         made.append(1 - 2 * width * size * density.max())
     single, adapted, line = np.array(errors).T
     axes = ("models K", "error of tilted means, root mean square")
+    beside = curve("measured, temperature of the K models", SIZES, adapted)
     rates = (
-        rate(
-            "Tilted mean of one test",
-            axes,
-            SIZES,
-            single,
-            -0.5,
-            curve("temperature of K models", SIZES, adapted),
-        ),
+        rate("Tilted mean of one test", axes, SIZES, single, -0.5, beside),
         rate("Tilted means of all half-lines", axes, SIZES, line, -0.5),
         rate("Tilted mean of a test made for the draw", axes, SIZES, made, -0.5),
     )
     slopes = [r.slope for r in rates]
-    fixed = (
-        agree(rates[:2], RATE_TOLERANCE)
-        and abs(rate("", axes, SIZES, adapted, -0.5).slope + 0.5) <= RATE_TOLERANCE
-    )
+    fixed = agree(rates[:2], RATE_TOLERANCE) and abs(slope(SIZES, adapted) + 0.5) <= RATE_TOLERANCE
     return Finding(
-        measured=f"slopes {slopes[0]:.2f} for one test, {slopes[1]:.2f} for all half-lines, {slopes[2]:.2f} for the drawn models' "
-        f"own test, whose error stays {min(made):.4f}",
+        measured=f"slopes {slopes[0]:.2f} for one test, {slopes[1]:.2f} for all half-lines, {slopes[2]:.2f} "
+        f"for the drawn models' own test, whose error stays {min(made):.4f}",
         predicted="-1/2 for every class of tests between -1 and 1",
         verdict=Verdict.of(agree(rates, RATE_TOLERANCE), fixed),
         instances=len(SIZES) * DRAWS // 2,
-        correction="for one test, or for a class that is not too rich, such as all half-lines; not for any class",
-        counterexample=f"the test that is 1 within {width:g} of a drawn model and 0 elsewhere: its mean is 1 under the drawn "
-        f"models and below {1 - min(made):.1e} under the family, for every K up to {SIZES[-1]}",
+        correction="for one test, or for a class that is not too rich, such as all half-lines",
+        counterexample=f"the test that is 1 within {width:g} of a drawn model and 0 elsewhere: its mean is "
+        f"1 under the drawn models and below {1 - min(made):.1e} under the family, for every K up to "
+        f"{SIZES[-1]}",
         rates=rates,
     )
 
@@ -158,7 +151,8 @@ STATEMENTS: tuple[Statement, ...] = (
         name="ensemble-partition",
         title="Log-partition function of K models",
         where="App. F.2",
-        claim="Over a window of temperatures log Z and the dual of K models are off by the order of K^(-1/2).",
+        claim="Over a window of temperatures log Z and the dual of K models are off by the order of "
+        "K^(-1/2).",
         expected=Verdict.HOLDS,
         check=check_partition,
     ),
@@ -166,7 +160,8 @@ STATEMENTS: tuple[Statement, ...] = (
         name="ensemble-expectations",
         title="Tilted expectations of K models",
         where="App. F.4",
-        claim="Uniformly over any class of bounded tests, tilted means of K models are off by the order of K^(-1/2).",
+        claim="Uniformly over any class of bounded tests, tilted means of K models are off by the order of "
+        "K^(-1/2).",
         expected=Verdict.CORRECTED,
         check=check_expectations,
     ),

@@ -1,7 +1,7 @@
 """Statements about the temperature that K drawn models ask for: where it is, and what it loses (App. F.3).
 
-Phi(beta) = -1/beta (log Z(beta) + kappa) is the dual of the mixture's problem; beta* maximises that of the family
-of `rapo.theory.finite_ensemble`, beta_K that of K models drawn from it.
+Phi(beta) = -1/beta (log Z(beta) + kappa) is the dual of the mixture's problem; beta* maximises that of the
+family of `rapo.theory.finite_ensemble`, beta_K that of K models drawn from it.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from rapo.theory.statement import Finding, Statement, Verdict, curve
 from rapo.theory.tilting import Floats, Tilted, tilted, worst
 
 RATE_TOLERANCE = 0.1
-"""How far a measured slope may be from its prediction: four times its Monte-Carlo error or so, with 400 draws."""
+"""How far a measured slope may be from its prediction: with 400 draws, four times its Monte-Carlo error."""
 ROUNDING = 1e-11
 
 
@@ -51,15 +51,16 @@ def check_concavity(rng: np.random.Generator) -> Finding:
     at = curvature(beta, pair, kappa)[-1]
     mu = pair.variance.min() / beta[-1]
     return Finding(
-        measured=f"Phi'' is above -sigma^2 / B in {np.mean(excess > ROUNDING):.0%} of the window, and positive in "
-        f"{np.mean(second > 0):.0%}; where KL <= kappa it is below by {-left:.0e} or more",
+        measured=f"Phi'' is above -sigma^2 / B in {np.mean(excess > ROUNDING):.0%} of the window, and "
+        f"positive in {np.mean(second > 0):.0%}; where KL <= kappa it is below by {-left:.0e} or more",
         predicted="nowhere",
         verdict=Verdict.of(bool(excess.max() <= ROUNDING), left <= ROUNDING and one_peak),
         instances=second.size,
-        correction="Phi'' <= -sigma^2 / B up to the maximum, where KL <= kappa; beyond it the second term changes its sign, "
-        "and all that is left is that Phi falls: it has one peak",
-        counterexample=f"two models, scores 0 and 1, equally likely, kappa = {kappa:g}, window [{beta[0]:g}, {beta[-1]:g}]: at "
-        f"beta = {beta[-1]:g} KL is {pair.kl[-1]:.3f} and Phi'' = {at:+.4f}, not below -sigma^2 / B = {-mu:.4f}",
+        correction="Phi'' <= -sigma^2 / B up to the maximum, where KL <= kappa; beyond it the second term "
+        "changes its sign, and all that is left is that Phi falls: it has one peak",
+        counterexample=f"two models, scores 0 and 1, equally likely, kappa = {kappa:g}, window "
+        f"[{beta[0]:g}, {beta[-1]:g}]: at beta = {beta[-1]:g} KL is {pair.kl[-1]:.3f} and Phi'' = "
+        f"{at:+.4f}, not below -sigma^2 / B = {-mu:.4f}",
     )
 
 
@@ -111,19 +112,21 @@ def check_value_gap(rng: np.random.Generator) -> Finding:
     lost = -np.diff(dual(ends, tilted(scores, law[0], ends), kappa))[0]
     half = 0.5 * fair.variance.min() / beta[-1]
     return Finding(
-        measured=f"slope {rates[0].slope:.2f}; above mu/2 |beta_K - beta*|^2 in {np.mean(gap > lower + 1e-14):.0%} of the draws, "
-        f"above L/2 |beta_K - beta*|^2 in {np.mean(gap > upper + 1e-14):.0%}",
+        measured=f"slope {rates[0].slope:.2f}; above mu/2 |beta_K - beta*|^2 in "
+        f"{np.mean(gap > lower + 1e-14):.0%} of the draws, above L/2 |beta_K - beta*|^2 in "
+        f"{np.mean(gap > upper + 1e-14):.0%}",
         predicted="-1; in none",
         verdict=Verdict.of(
             bool(np.all(gap <= lower + 1e-14)),
             bool(np.all(gap <= upper + 1e-14)) and agree(rates, RATE_TOLERANCE),
         ),
         instances=gap.size,
-        correction="strong concavity bounds the loss from below by mu/2 |beta_K - beta*|^2; from above it is bounded by L/2 "
-        "|beta_K - beta*|^2 with L the largest |Phi''|, so that the order 1 / K is right",
-        counterexample=f"scores 0 and 1, equally likely, kappa = {kappa:g}, window [{beta[0]:g}, {beta[-1]:g}]; K = 3 models "
-        f"drawn, one of them with score 1: beta* = {right:.3f}, beta_K = {drawn:.3f}, the loss is {lost:.4f}, above mu/2 "
-        f"|beta_K - beta*|^2 = {half * (drawn - right) ** 2:.5f}",
+        correction="strong concavity bounds the loss from below by mu/2 |beta_K - beta*|^2; from above it "
+        "is bounded by L/2 |beta_K - beta*|^2 with L the largest |Phi''|, so that the order 1 / K is right",
+        counterexample=f"scores 0 and 1, equally likely, kappa = {kappa:g}, window [{beta[0]:g}, "
+        f"{beta[-1]:g}]; K = 3 models drawn, one of them with score 1: beta* = {right:.3f}, beta_K = "
+        f"{drawn:.3f}, the loss is {lost:.4f}, above mu/2 |beta_K - beta*|^2 = "
+        f"{half * (drawn - right) ** 2:.5f}",
         rates=rates,
     )
 
@@ -149,7 +152,8 @@ STATEMENTS: tuple[Statement, ...] = (
         name="ensemble-value-gap",
         title="Loss at the temperature of K models",
         where="App. F.3",
-        claim="The dual loses at most mu/2 |beta_K - beta*|^2 at the temperature of K models, of the order 1 / K.",
+        claim="The dual loses at most mu/2 |beta_K - beta*|^2 at the temperature of K models, of the order "
+        "1 / K.",
         expected=Verdict.CORRECTED,
         check=check_value_gap,
     ),

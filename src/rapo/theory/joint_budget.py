@@ -1,30 +1,30 @@
 """Statements about one KL budget over models and trajectories, and how it splits (section 4.3, App. E).
 
-Ensembles of K models with T outcomes each, as in `rapo.tabular.ensemble`: a joint law is a mixture w `[K]` and laws
-Q `[K, T]`, its KL from the nominal one is KL(w || rho) + sum_k w_k KL(Q[k] || P[k]).
+Ensembles of K models with T outcomes each, as in `rapo.tabular.ensemble`: a joint law is a mixture w `[K]`
+and laws Q `[K, T]`, its KL from the nominal one is KL(w || rho) + sum_k w_k KL(Q[k] || P[k]).
 """
 
 import numpy as np
 
 from rapo.tabular.ensemble import divergence
 from rapo.theory.statement import Finding, Statement, Verdict
-from rapo.theory.tilting import Floats, Worst, tilted, worst
+from rapo.theory.tilting import Floats, Worst, distributions, tilted, worst
 
 MODELS, OUTCOMES = 2, 4
 ROUNDING = 1e-11
 """Of sums over a handful of outcomes, of sizes around 1."""
 
 
-def laws(rng: np.random.Generator, *shape: int) -> Floats:
-    """Random distributions along the last axis, every entry well above 0."""
-    drawn = 0.02 + rng.dirichlet(np.ones(shape[-1]), shape[:-1])
-    return drawn / drawn.sum(axis=-1, keepdims=True)
+def joint_kl(mixture: Floats, law: Floats, prior: Floats, base: Floats) -> Floats:
+    """`[n]`, the KL of joint laws, mixtures `[n, K]` and laws `[n, K, T]`, from those of prior and base."""
+    both, nominal = (w[..., None] * x for w, x in ((mixture, law), (prior, base)))
+    return divergence(both.reshape(len(law), -1), nominal.reshape(len(law), -1))
 
 
 def two_temperatures(
     returns: Floats, law: Floats, prior: Floats, budget: Floats, beta: Floats, eta: Floats
 ) -> Floats:
-    """The dual of the paper's theorem, -1/beta log E exp(-beta h_eta) - B/beta, with the entropic risks h_eta.
+    """The dual of the paper's theorem, -1/beta log E exp(-beta h_eta) - B/beta, with entropic risks h_eta.
 
     returns, law: `[..., K, T]`; prior: `[..., K]`; budget, beta and eta: `[...]`.
     """
@@ -41,13 +41,11 @@ def worst_joint(returns: Floats, law: Floats, prior: Floats, budget: Floats) -> 
 def check_chain_rule(rng: np.random.Generator) -> Finding:
     """The KL of random joint laws, some with outcomes left out, at once and in its two parts."""
     count, models, outcomes = 1000, 4, 6
-    base, prior = laws(rng, count, models, outcomes), laws(rng, count, models)
-    law, mixture = laws(rng, count, models, outcomes), laws(rng, count, models)
+    base, prior = distributions(rng, count, models, outcomes), distributions(rng, count, models)
+    law, mixture = distributions(rng, count, models, outcomes), distributions(rng, count, models)
     law = np.where(rng.random(law.shape) < 0.2, 0, law)
     law[..., 0] += 1 - law.sum(axis=-1)
-    whole = divergence(
-        (mixture[..., None] * law).reshape(count, -1), (prior[..., None] * base).reshape(count, -1)
-    )
+    whole = joint_kl(mixture, law, prior, base)
     parts = divergence(mixture, prior) + np.sum(mixture * divergence(law, base), axis=1)
     error = np.abs(whole - parts).max()
     return Finding(
@@ -61,20 +59,18 @@ def check_chain_rule(rng: np.random.Generator) -> Finding:
 def check_split(rng: np.random.Generator) -> Finding:
     """Adversaries that use up both parts of a budget, in random directions and in the worst one."""
     count = 500
-    base, prior = laws(rng, count, MODELS, OUTCOMES), laws(rng, count, MODELS)
+    base, prior = distributions(rng, count, MODELS, OUTCOMES), distributions(rng, count, MODELS)
     kappa, epsilon = rng.uniform(0.01, 0.5, (2, count))
     mixture = worst(rng.normal(size=prior.shape), prior, kappa).weights
     law = worst(rng.normal(size=base.shape), base, epsilon[:, None]).weights
-    spent = divergence(
-        (mixture[..., None] * law).reshape(count, -1), (prior[..., None] * base).reshape(count, -1)
-    )
+    spent = joint_kl(mixture, law, prior, base)
     excess = np.max(spent - kappa - epsilon)
     returns = rng.normal(size=base.shape)
     two = worst(worst(returns, base, epsilon[:, None]).value, prior, kappa).value
     gain = two - worst_joint(returns, base, prior, kappa + epsilon).value
     return Finding(
-        measured=f"joint KL less kappa + epsilon at most {excess:.0e}; value of the split problem less the joint one from "
-        f"{gain.min():.3f} to {gain.max():.3f}",
+        measured=f"joint KL less kappa + epsilon at most {excess:.0e}; value of the split problem less the "
+        f"joint one from {gain.min():.3f} to {gain.max():.3f}",
         predicted="at most 0 up to rounding; at least 0",
         verdict=Verdict.of(bool(excess <= ROUNDING and gain.min() >= -ROUNDING)),
         instances=2 * count,
@@ -84,12 +80,10 @@ def check_split(rng: np.random.Generator) -> Finding:
 def check_trade_off(rng: np.random.Generator) -> Finding:
     """Whether the parts of a feasible joint law add up to no more than its budget: largest and mean part."""
     count = 500
-    base, prior = laws(rng, count, MODELS, OUTCOMES), laws(rng, count, MODELS)
-    law, mixture = laws(rng, count, MODELS, OUTCOMES), laws(rng, count, MODELS)
+    base, prior = distributions(rng, count, MODELS, OUTCOMES), distributions(rng, count, MODELS)
+    law, mixture = distributions(rng, count, MODELS, OUTCOMES), distributions(rng, count, MODELS)
     each, kappa = divergence(law, base), divergence(mixture, prior)
-    spent = divergence(
-        (mixture[..., None] * law).reshape(count, -1), (prior[..., None] * base).reshape(count, -1)
-    )
+    spent = joint_kl(mixture, law, prior, base)
     as_written = kappa + each.max(axis=1) <= spent + ROUNDING
     enough = spent <= kappa + each.max(axis=1) + ROUNDING
     mean = kappa + np.sum(mixture * each, axis=1) <= spent + ROUNDING
@@ -98,23 +92,24 @@ def check_trade_off(rng: np.random.Generator) -> Finding:
     most = float(divergence(bent, coin))
     total = float(divergence([0.25, 0.25, 0.375, 0.125], np.full(4, 0.25)))
     return Finding(
-        measured=f"kappa + epsilon is above B in {np.mean(~as_written):.0%} of the joint laws within B, by up to "
-        f"{np.max(kappa + each.max(axis=1) - spent):.2f}; with the mean KL in place of epsilon in {np.mean(~mean):.0%}",
+        measured=f"kappa + epsilon is above B in {np.mean(~as_written):.0%} of the joint laws within B, by "
+        f"up to {np.max(kappa + each.max(axis=1) - spent):.2f}; with the mean KL in place of epsilon in "
+        f"{np.mean(~mean):.0%}",
         predicted="in none",
         verdict=Verdict.of(bool(as_written.all()), bool((enough & mean).all())),
         instances=count,
-        correction="the other way round: kappa + epsilon <= B is enough for a joint law to be within B, but not needed; "
-        "what is needed is KL(w) + the mean of KL(Q) over the mixture <= B",
-        counterexample=f"two fair coins, equally likely, one bent to 3/4: KL(w) = 0 and KL(Q) <= {most:.4f} for both, the "
-        f"joint KL is B = {total:.4f}, but kappa + epsilon = {most:.4f} is above B",
+        correction="the other way round: kappa + epsilon <= B is enough for a joint law to be within B, "
+        "but not needed; what is needed is KL(w) + the mean of KL(Q) over the mixture <= B",
+        counterexample=f"two fair coins, equally likely, one bent to 3/4: KL(w) = 0 and KL(Q) <= {most:.4f} "
+        f"for both, the joint KL is B = {total:.4f}, but kappa + epsilon = {most:.4f} is above B",
     )
 
 
 def check_joint_dual(rng: np.random.Generator) -> Finding:
     """The theorem's supremum over two temperatures, and over one, against the joint worst case itself."""
     count = 60
-    returns, base = rng.normal(size=(count, MODELS, OUTCOMES)), laws(rng, count, MODELS, OUTCOMES)
-    prior, budget = laws(rng, count, MODELS), rng.uniform(0.02, 0.5, count)
+    returns, base = rng.normal(size=(count, MODELS, OUTCOMES)), distributions(rng, count, MODELS, OUTCOMES)
+    prior, budget = distributions(rng, count, MODELS), rng.uniform(0.02, 0.5, count)
     solved = worst_joint(returns, base, prior, budget)
     truth, best = solved.value, solved.temperature
     law = solved.weights.reshape(base.shape)
@@ -135,16 +130,17 @@ def check_joint_dual(rng: np.random.Generator) -> Finding:
         for beta in (1e6, 1e4)
     )
     return Finding(
-        measured=f"the supremum over both temperatures is above the joint worst case by {np.min(free - truth):.3f} to "
-        f"{np.max(free - truth):.3f}; over one for both: equal to {exact:.0e}, and KL(w) + mean KL(Q) = B to {slack:.0e}",
+        measured="the supremum over both temperatures is above the joint worst case by "
+        f"{np.min(free - truth):.3f} to {np.max(free - truth):.3f}; over one for both: equal to "
+        f"{exact:.0e}, and KL(w) + mean KL(Q) = B to {slack:.0e}",
         predicted="equal",
-        verdict=Verdict.of(bool(np.abs(free - truth).max() <= ROUNDING), bool(corrected)),
+        verdict=Verdict.of(bool(np.max(free - truth) <= ROUNDING), bool(corrected)),
         instances=count,
         correction="one budget has one multiplier: beta = eta = 1 / lambda. Left free, eta goes to 0 at no "
         "cost, which leaves the outcomes as they are and tilts the mixture alone",
-        counterexample=f"one model, outcomes 0 and 1, equally likely, B = {b:g}: the worst case is {small:.4f}, the theorem's "
-        f"supremum {wrong:.4f} (beta to infinity, eta to 0), and {proofs:.4f} with the pairing of its proof, "
-        "beta = lambda and eta = 1 / lambda (lambda to infinity)",
+        counterexample=f"one model, outcomes 0 and 1, equally likely, B = {b:g}: the worst case is "
+        f"{small:.4f}, the theorem's supremum {wrong:.4f} (beta to infinity, eta to 0), and {proofs:.4f} "
+        "with the pairing of its proof, beta = lambda and eta = 1 / lambda (lambda to infinity)",
     )
 
 
@@ -166,7 +162,8 @@ STATEMENTS: tuple[Statement, ...] = (
         name="split-budget",
         title="A split budget is within the joint one",
         where="App. E.2",
-        claim="Mixtures within kappa and trajectory laws within epsilon make a joint law within kappa + epsilon.",
+        claim="Mixtures within kappa and trajectory laws within epsilon make a joint law within kappa + "
+        "epsilon.",
         expected=Verdict.HOLDS,
         check=check_split,
     ),
@@ -174,7 +171,8 @@ STATEMENTS: tuple[Statement, ...] = (
         name="budget-trade-off",
         title="What a joint law within a budget implies",
         where="App. E.4",
-        claim="If the mixture is within kappa and all trajectory laws within epsilon, then kappa + epsilon <= B.",
+        claim="If the mixture is within kappa and all trajectory laws within epsilon, then kappa + epsilon "
+        "<= B.",
         expected=Verdict.CORRECTED,
         check=check_trade_off,
     ),

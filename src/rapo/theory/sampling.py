@@ -1,9 +1,9 @@
 """Statements about the worst expectation as it is estimated from m sampled next states (App. A.3 to A.5).
 
-The paper replaces Z = E exp(-eta V) by the mean over m samples. Rows of two values make everything
-exact: how often the lower one is drawn is binomial, so that biases and probabilities are finite sums without noise.
-A row is given by the probability of its lower value and its depth x = eta (high - low); its values are 0 and
--x / eta, so that Z = 1 + p (e^x - 1).
+The paper replaces Z = E exp(-eta V) by the mean over m samples. Rows of two values make everything exact: how
+often the lower one is drawn is binomial, so that biases and probabilities are finite sums without noise. A
+row is given by the probability p of its lower value and its depth x = eta (high - low); with 0 for the higher
+value Z = 1 + p (e^x - 1).
 """
 
 import numpy as np
@@ -52,7 +52,7 @@ def _fixed_temperature(samples: int, probability: Floats, depth: Floats) -> tupl
 
 
 def _best_temperature(samples: list[int], probability: float, budget: float) -> Floats:
-    """The bias `[len(samples)]` of the worst expectation of 0 and -1 when the temperature is solved for, too."""
+    """The bias for each number of samples of the worst expectation of 0 and -1, temperature included."""
     shares = np.concatenate([np.arange(m + 1) / m for m in samples])
     estimate = worst([0.0, -1.0], np.stack([1 - shares, shares], axis=-1), budget).value
     truth = worst([[0.0, -1.0]], [1 - probability, probability], budget).value
@@ -102,11 +102,9 @@ def check_correction(rng: np.random.Generator) -> Finding:
     depth = rng.uniform(0.1, 12, rows)
     settings = [(m, allowed) for m in (4, 16, 64, 256) for allowed in (0.01, 0.05, 0.2)]
     papers, ours = [], []
-    for samples, allowed in settings:
-        papers.append(failure(samples, probability, depth, _papers_correction(samples, allowed)) / allowed)
-        ours.append(
-            failure(samples, probability, depth, hoeffding_correction(samples, allowed, depth)) / allowed
-        )
+    for m, xi in settings:
+        papers.append(failure(m, probability, depth, _papers_correction(m, xi)) / xi)
+        ours.append(failure(m, probability, depth, hoeffding_correction(m, xi, depth)) / xi)
 
     p, x, samples, allowed = np.array([0.01]), np.array([10.0]), 16, 0.05
     wrong = failure(samples, p, x, _papers_correction(samples, allowed))[0]
@@ -119,14 +117,15 @@ def check_correction(rng: np.random.Generator) -> Finding:
         predicted="at most 1 times",
         verdict=Verdict.of(np.max(papers) <= 1, np.max(ours) <= 1),
         instances=rows * len(settings),
-        correction="the correction must know the range R of exp(-eta V): -1/eta log(Z_m + R sqrt(log(1/xi) / 2m)), "
-        "that is, less -log(1 - t)/eta with t = R sqrt(log(1/xi) / 2m) / Z, which is infinite from t = 1 on; no multiple "
-        "of sqrt(log(1/xi) / m) does for every V. (The paper's inequality bounds the estimate from below; what is "
-        "conservative is a bound from above, with log(1 - t) in place of log(1 + t).)",
-        counterexample=f"V = {-x[0]:g} with probability {p[0]:g}, else 0; eta = 1, m = {samples}, xi = {allowed:g}: "
-        f"with probability {unseen:.3f} no sample shows it and the corrected estimate is {-correction:.2f}, "
-        f"with Hoeffding's correction {-cautious:.2f}, the truth {-log_partition(p, x)[0]:.2f}; in all it errs "
-        f"upward with probability {wrong:.3f}",
+        correction="the correction must know the range R of exp(-eta V): -1/eta log(Z_m + R sqrt(log(1/xi) "
+        "/ 2m)), as safe as less -log(1 - t)/eta with t = R sqrt(log(1/xi) / 2m) / Z, infinite from t = 1; "
+        "no multiple of sqrt(log(1/xi) / m) does for every V. (The paper's inequality bounds the "
+        "estimate from below; what is conservative is a bound from above, with log(1 - t) in place of "
+        "log(1 + t).)",
+        counterexample=f"V = {-x[0]:g} with probability {p[0]:g}, else 0; eta = 1, m = {samples}, xi = "
+        f"{allowed:g}: with probability {unseen:.3f} no sample shows it and the corrected estimate is "
+        f"{-correction:.2f}, with Hoeffding's correction {-cautious:.2f}, the truth "
+        f"{-log_partition(p, x)[0]:.2f}; in all it errs upward with probability {wrong:.3f}",
     )
 
 
@@ -151,7 +150,8 @@ def check_concentration(rng: np.random.Generator) -> Finding:
     axes = ("samples m", "95% quantile of the error, geometric mean over rows")
     rates = (rate("Error of the sampled entropic risk", axes, samples, typical, -0.5),)
     return Finding(
-        measured=f"95% quantile at most {ratio:.2f} e^(2 eta M) / (eta sqrt m); slope in m {rates[0].slope:.2f}",
+        measured=f"95% quantile at most {ratio:.2f} e^(2 eta M) / (eta sqrt m); slope in m "
+        f"{rates[0].slope:.2f}",
         predicted=f"at most {limit:.2f} (Hoeffding); slope -1/2",
         verdict=Verdict.of(ratio <= limit and agree(rates, RATE_TOLERANCE)),
         instances=rows * len(samples) * draws,
@@ -175,7 +175,8 @@ STATEMENTS: tuple[Statement, ...] = (
         name="sampled-dual-bias",
         title="The sampled dual errs upward",
         where="App. A.3",
-        claim="With m sampled next states the dual is too high on average, at one temperature and at the best one.",
+        claim="With m sampled next states the dual is too high on average, at one temperature and at the "
+        "best one.",
         expected=Verdict.HOLDS,
         check=check_bias,
     ),
@@ -183,7 +184,8 @@ STATEMENTS: tuple[Statement, ...] = (
         name="sampled-dual-correction",
         title="The correction for the upward bias",
         where="App. A.4",
-        claim="Less sqrt(log(1/xi) / m) / eta, the sampled dual is above the truth with probability xi at most.",
+        claim="Less sqrt(log(1/xi) / m) / eta, the sampled dual is above the truth with probability xi at "
+        "most.",
         expected=Verdict.CORRECTED,
         check=check_correction,
     ),

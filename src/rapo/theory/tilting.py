@@ -1,7 +1,7 @@
 """Tilted weights at a given temperature, in plain NumPy, and the worst expectation of rows of any shape.
 
-What the checks of ensembles and of sampling share. Written out apart from the learner, so that one is
-a check of the other; all functions take values `[..., K]`, weights and temperatures that broadcast against it.
+What the checks of ensembles and of sampling share. Written out apart from the learner, so that one is a check
+of the other; all functions take values `[..., K]`, weights and temperatures that broadcast against it.
 """
 
 from typing import NamedTuple
@@ -43,6 +43,12 @@ class Tilted(NamedTuple):
     """`[...]`."""
     variance: Floats
     """`[...]`."""
+
+
+def distributions(rng: np.random.Generator, *shape: int) -> Floats:
+    """Random distributions along the last axis, every entry well above 0."""
+    drawn = 0.02 + rng.dirichlet(np.ones(shape[-1]), shape[:-1])
+    return drawn / drawn.sum(axis=-1, keepdims=True)
 
 
 def tilted(values: ArrayLike, weights: ArrayLike, temperature: ArrayLike) -> Tilted:

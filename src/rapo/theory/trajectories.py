@@ -1,7 +1,7 @@
-"""Statements about tilted steps along a trajectory: what they add up to, and where they lead (section 4.4, App. E).
+"""Statements about tilted steps along a trajectory: their sum, and where they lead (section 4.4, App. E).
 
-Chains of a few states, the policy already folded in: kernels `[..., S, S]`, values and tests `[..., S]`. What short
-paths do is enumerated; how often states are visited is a linear solve.
+Chains of a few states, the policy already folded in: kernels `[..., S, S]`, values and tests `[..., S]`. What
+short paths do is enumerated; how often states are visited is a linear solve.
 """
 
 import itertools
@@ -11,7 +11,7 @@ import numpy as np
 from rapo.tabular.ensemble import divergence
 from rapo.theory.rates import agree, rate
 from rapo.theory.statement import Finding, Statement, Verdict, curve
-from rapo.theory.tilting import Floats, tilted, worst
+from rapo.theory.tilting import Floats, distributions, tilted, worst
 
 ROUNDING = 1e-11
 """Of sums over a few hundred paths."""
@@ -20,23 +20,17 @@ RATE_TOLERANCE = 0.05
 DISCOUNT = 0.8
 
 
-def kernels(rng: np.random.Generator, *shape: int) -> Floats:
-    """Random kernels, every entry above 0."""
-    drawn = 0.02 + rng.dirichlet(np.ones(shape[-1]), shape[:-1])
-    return drawn / drawn.sum(axis=-1, keepdims=True)
+def values(kernel: Floats, rewards: Floats, discount: Floats | float) -> Floats:
+    """`[..., S]`, the discounted sum of rewards `[..., S]` from each state on."""
+    system = np.eye(kernel.shape[-1]) - discount * kernel
+    return np.asarray(np.linalg.solve(system, rewards[..., None])[..., 0], np.float64)
 
 
 def occupancy(kernel: Floats, discount: float) -> Floats:
     """`[..., S]`, the discounted share of time in each state, from state 0 on."""
-    states = kernel.shape[-1]
-    start = np.zeros((*kernel.shape[:-1], 1))
-    start[..., 0, 0] = 1 - discount
-    return np.linalg.solve(np.eye(states) - discount * np.swapaxes(kernel, -1, -2), start)[..., 0]
-
-
-def values(kernel: Floats, rewards: Floats, discount: float) -> Floats:
-    """`[..., S]`, the discounted sum of rewards `[..., S]` from each state on."""
-    return np.linalg.solve(np.eye(kernel.shape[-1]) - discount * kernel, rewards[..., None])[..., 0]
+    start = np.zeros(kernel.shape[:-1])
+    start[..., 0] = 1 - discount
+    return values(np.swapaxes(kernel, -1, -2), start, discount)
 
 
 def path_kl(law: Floats, base: Floats, steps: int) -> Floats:
@@ -64,7 +58,7 @@ def step_kl(law: Floats, base: Floats, steps: int) -> Floats:
 def check_steps(rng: np.random.Generator) -> Finding:
     """KLs of paths of fixed and of random length against sums of the KLs of their steps."""
     count, states, horizon = 40, 2, 8
-    law, base = kernels(rng, count, states, states), kernels(rng, count, states, states)
+    law, base = distributions(rng, count, states, states), distributions(rng, count, states, states)
     discount = rng.uniform(0.5, 0.99, count)
     means = step_kl(law, base, horizon)
     fixed = np.array([path_kl(law, base, n) for n in range(1, horizon + 1)])
@@ -82,23 +76,24 @@ def check_steps(rng: np.random.Generator) -> Finding:
     fair, bent, gamma = np.full((2, 2), 0.5), np.array([[0.75, 0.25]] * 2), 0.9
     once, twice = (float(path_kl(bent, fair, n)) for n in (1, 2))
     return Finding(
-        measured=f"KL of {horizon} steps less the discounted sum up to {claimed.max():.2f}; less the plain sum {plain:.0e}; of "
-        f"paths that end at random {random:.0e} less the discounted sum, at most {within:.2f} of d / (1 - gamma)",
+        measured=f"KL of {horizon} steps less the discounted sum up to {claimed.max():.2f}; less the plain "
+        f"sum {plain:.0e}; of paths that end at random {random:.0e} less the discounted sum, at most "
+        f"{within:.2f} of d / (1 - gamma)",
         predicted="0; 0; 0, at most 1",
         verdict=Verdict.of(bool(claimed.max() <= ROUNDING), bool(corrected)),
         instances=count,
-        correction="the KL of paths of a given length is the plain sum over their steps, without bound as they get longer; "
-        "the discounted sum is the KL of paths that go on after each step with probability gamma, and with a budget d "
-        "for each step that is at most d / (1 - gamma)",
-        counterexample=f"a fair coin and one bent to 3/4, thrown twice: the KL is {twice:.4f}, twice the {once:.4f} of one "
-        f"throw; the discounted sum with gamma = {gamma:g} is {(1 + gamma) * once:.4f}",
+        correction="the KL of paths of a given length is the plain sum over their steps, without bound as "
+        "they get longer; the discounted sum is the KL of paths that go on after each step with "
+        "probability gamma, and with a budget d for each step that is at most d / (1 - gamma)",
+        counterexample=f"a fair coin and one bent to 3/4, thrown twice: the KL is {twice:.4f}, twice the "
+        f"{once:.4f} of one throw; the discounted sum with gamma = {gamma:g} is {(1 + gamma) * once:.4f}",
     )
 
 
 def check_occupancy(rng: np.random.Generator) -> Finding:
     """How the tested occupancy moves with each budget, and with an error of the temperature."""
     count, states, models = 40, 6, 4
-    base, rewards = kernels(rng, count, states, states), rng.uniform(0, 1, (count, states))
+    base, rewards = distributions(rng, count, states, states), rng.uniform(0, 1, (count, states))
     test = rng.uniform(-1, 1, (count, states))
 
     def moved(kernel: Floats, reference: Floats) -> Floats:
@@ -109,7 +104,7 @@ def check_occupancy(rng: np.random.Generator) -> Finding:
     sizes = np.geomspace(1e-7, 1e-4, 6)
     trajectory = moved(robust_kernel(base, rewards, sizes), base)
 
-    each = kernels(rng, count, models, states, states)
+    each = distributions(rng, count, models, states, states)
     scores = values(each, rewards[:, None], DISCOUNT)[..., 0]
     mixtures = worst(scores, np.full(models, 1 / models), sizes[:, None]).weights
     model = moved(np.einsum("nck,ckst->ncst", mixtures, each), each.mean(axis=1))
@@ -136,25 +131,26 @@ def check_occupancy(rng: np.random.Generator) -> Finding:
 
     bad = [float(tilted([0.0, 1.0], [0.5, 0.5], d).weights[0] - 0.5) * DISCOUNT for d in (0.1, 0.01)]
     return Finding(
-        measured=f"slopes {rates[1].slope:.2f} in epsilon, {rates[2].slope:.2f} in kappa, {linear[0]:.2f} in the temperature's "
-        f"error delta ({linear[1]:.2f} at epsilon = 0.05)",
+        measured=f"slopes {rates[1].slope:.2f} in epsilon, {rates[2].slope:.2f} in kappa, {linear[0]:.2f} "
+        f"in the temperature's error delta ({linear[1]:.2f} at epsilon = 0.05)",
         predicted="1/2, 1/2, 2",
         verdict=Verdict.of(
             budgets and agree(rates[:1], RATE_TOLERANCE),
             bool(budgets and np.abs(linear - 1).max() <= RATE_TOLERANCE),
         ),
         instances=count * (2 * len(sizes) + 2 * len(errors)),
-        correction="the last term is c5 delta: the value at a wrong temperature is off by delta^2 only, because it is at a "
-        "maximum there; the tilted kernel, and so the occupancy, moves in proportion to delta",
-        counterexample=f"a state that leads to a lasting 0 or a lasting 1, equally likely; epsilon = kappa = 0, gamma = "
-        f"{DISCOUNT:g}: at temperature 0.1 in place of 0 the share of time in the worse one is off by {bad[0]:.5f}, at 0.01 by "
-        f"{bad[1]:.5f}: a tenth, not a hundredth",
+        correction="the last term is c5 delta: the value at a wrong temperature is off by delta^2 only, "
+        "because it is at a maximum there; the tilted kernel, and so the occupancy, moves in proportion to "
+        "delta",
+        counterexample="a state that leads to a lasting 0 or a lasting 1, equally likely; epsilon = kappa "
+        f"= 0, gamma = {DISCOUNT:g}: at temperature 0.1 in place of 0 the share of time in the worse one is "
+        f"off by {bad[0]:.5f}, at 0.01 by {bad[1]:.5f}: a tenth, not a hundredth",
         rates=rates,
     )
 
 
 def robust_kernel(base: Floats, rewards: Floats, budgets: Floats) -> Floats:
-    """`[n, c, S, S]`, the worst kernels within each of n budgets of c chains, by iterating on kernel and value."""
+    """`[n, c, S, S]`, the worst kernels of c chains within n budgets, by turns for value and kernel."""
     kernel = np.repeat(base[None], len(budgets), axis=0)
     for _ in range(20):
         before = kernel

@@ -1,4 +1,4 @@
-"""What one test has compiled, the others of its worker and the processes they start need not compile again."""
+"""What one test has compiled, the other tests of its worker and what they start need not compile again."""
 
 import atexit
 import os

@@ -4,10 +4,10 @@ K models, drawn from a prior rho, lead to one of T outcomes each: model k to out
 with probability P[k, t]. An adversary picks another mixture w of the models and another law Q[k] of the
 outcomes of each. By the chain rule what it spends is KL(w || rho) + sum_k w_k KL(Q[k] || P[k]).
 
-`joint` gives it one budget for both: a single multiplier 1/lambda, so that models and outcomes are tilted at
-the same temperature. `split` is what RAPO solves: one budget for the mixture and one for the outcomes of each
-model; never worse than `joint` with their sum. The problem over models alone, whose outcomes are left as they
-are, is `rapo.robust_value` of their mean returns.
+`joint` gives it one budget for both. That has a single multiplier lambda, so that models and outcomes are
+tilted at the same temperature 1/lambda. `split` is what RAPO solves: one budget for the mixture and one for
+the outcomes of each model; its value is never below that of `joint` with their sum. The problem over models
+alone, their outcomes left as they are, is `rapo.robust_value` of their mean returns.
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rapo.errors import InputError
+from rapo.learner.budget import check_budget
 from rapo.robust import robust_value
 
 Floats = NDArray[np.float64]
@@ -52,6 +53,7 @@ def joint(returns: ArrayLike, laws: ArrayLike, prior: ArrayLike, budget: float) 
     returns, laws: `[K, T]`, of each outcome of each model; prior: `[K]`.
     """
     returns, laws, prior = _ensemble(returns, laws, prior)
+    budget = check_budget(budget, "the KL budget")
     both = prior[:, None] * laws
     worst = robust_value(returns.ravel(), both.ravel(), budget=budget)
     tilted = worst.weights.reshape(both.shape)
@@ -78,8 +80,8 @@ def split(
     returns, laws: `[K, T]`, of each outcome of each model; prior: `[K]`.
     """
     returns, laws, prior = _ensemble(returns, laws, prior)
-    outcomes = robust_value(returns, laws, budget=outcome_budget)
-    models = robust_value(outcomes.value, prior, budget=model_budget)
+    outcomes = robust_value(returns, laws, budget=check_budget(outcome_budget, "the outcome budget"))
+    models = robust_value(outcomes.value, prior, budget=check_budget(model_budget, "the model budget"))
     return WorstCase(
         value=float(models.value),
         weights=models.weights,
@@ -92,8 +94,7 @@ def split(
 
 
 def divergence(law: ArrayLike, base: ArrayLike) -> Floats:
-    """KL(law || base) `[...]` of distributions `[..., T]`; infinite where the base rules out what the law
-    does."""
+    """KL(law || base) `[...]` of distributions `[..., T]`, infinite where only the law is above 0."""
     law, base = np.broadcast_arrays(np.asarray(law, np.float64), np.asarray(base, np.float64))
     possible = law > 0
     with np.errstate(divide="ignore"):

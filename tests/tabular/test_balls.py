@@ -18,7 +18,7 @@ from rapo.tabular.balls import chi_square, total_variation
 WIDEST = 12
 SIZES = (2, 3, 5, 8, 12)
 BALLS = ("kl", "chi-square", "total-variation")
-usual = settings(deadline=None, max_examples=40, derandomize=True, database=None)
+usual = settings(deadline=None, max_examples=25, derandomize=True, database=None)
 compiled = {"chi-square": jax.jit(chi_square), "total-variation": jax.jit(total_variation)}
 
 

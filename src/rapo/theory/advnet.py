@@ -105,7 +105,8 @@ def loss(rng: np.random.Generator) -> Finding:
         instances=len(best),
         correction="The dual is largest at the optimal temperature, so that minimising it drives the "
         "temperature to 0 and the target to minus infinity. Without the offset the target falls as the "
-        "temperature grows, and the penalty stops it above the budget, by about KL/(2 lambda eta^3 Var).",
+        "temperature grows, and the penalty stops it above the budget, "
+        "by about KL/(2 lambda eta^3 Var), provided KL still grows there: its limit bounds the penalty too.",
         counterexample=f"Values -1 and 1, even weights, budget {first:g}, penalty {penalty:g}, from half the "
         f"optimal {best[0]:.3f}: the temperature ends at {kept[0]:.3f}, the lowest allowed, with the offset "
         f"and at {below[0]:.3f} without; the dual is {low:.2f} at a tenth of the optimal one and {lower:.1f} "
@@ -154,13 +155,16 @@ _STARTS = ((0.5, True), (0.5, False), (2.0, False))
 def _standard(rng: np.random.Generator, count: int) -> Rows:
     """Rows of standard deviation 1, the units that AdvNet works in, the first of them -1 and 1.
 
-    Their budgets are at most half of what allows the minimum.
+    Their values are well apart, temperatures at most 2, and budgets at most half of what allows the minimum:
+    where KL hardly grows any more, as between two low values that are close, no penalty stops a descent.
     """
-    values, p, _ = row.draw(rng, count)
+    values = np.arange(OUTCOMES) + rng.uniform(-0.3, 0.3, (count, OUTCOMES))
+    p = rng.dirichlet(np.full(OUTCOMES, 2), count)
     values[0], p[0] = np.arange(OUTCOMES) % 2, 1 / OUTCOMES
     mean = (p * values).sum(axis=1, keepdims=True)
     values = (values - mean) / np.sqrt((p * (values - mean) ** 2).sum(axis=1, keepdims=True))
-    budget = np.minimum(10 ** rng.uniform(-1.3, 0, count), 0.5 * row.ceiling(values, p))
+    budget = row.tilt(values, p, 10 ** rng.uniform(-0.5, 0.3, count)).kl
+    budget = np.minimum(budget, 0.5 * row.ceiling(values, p))
     budget[0] = 0.1
     return Rows(values, p, budget)
 
@@ -169,7 +173,7 @@ def _dual(rows: Rows, temperature: Floats) -> Floats:
     return row.dual(rows.values, rows.weights, temperature, rows.budget)
 
 
-def _gradient(rows: Rows, temperature: Floats, penalty: float, offset: ArrayLike) -> Floats:
+def gradient(rows: Rows, temperature: Floats, penalty: float, offset: ArrayLike) -> Floats:
     """Of y + penalty (KL - budget)_+^2 with respect to the temperature's logarithm, `[..., n]`."""
     tilted = row.tilt(rows.values, rows.weights, temperature)
     over = np.maximum(tilted.kl - rows.budget, 0)
@@ -182,8 +186,8 @@ def _descend(rows: Rows, best: Floats, penalty: float, descents: tuple[_Descent,
     start, offset, floor = (np.array(column)[:, None] for column in zip(*descents, strict=True))
     logarithm = np.log(start * best)
     for _ in range(2000):
-        gradient = _gradient(rows, np.exp(logarithm), penalty, offset)
-        logarithm = np.maximum(logarithm - 0.01 * np.clip(gradient, -1, 1), np.log(floor))
+        step = 0.01 * np.clip(gradient(rows, np.exp(logarithm), penalty, offset), -1, 1)
+        logarithm = np.maximum(logarithm - step, np.log(floor))
     return np.exp(logarithm)
 
 
@@ -192,7 +196,7 @@ def _resting(rows: Rows, best: Floats, penalty: float) -> Floats:
     low, high = best, 2 * best
     for _ in range(50):
         middle = 0.5 * (low + high)
-        falls = _gradient(rows, middle, penalty, False) < 0
+        falls = gradient(rows, middle, penalty, False) < 0
         low, high = np.where(falls, middle, low), np.where(falls, high, middle)
     return high
 

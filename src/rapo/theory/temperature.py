@@ -9,8 +9,9 @@ from rapo.theory import rows as row
 from rapo.theory.rows import COUNT, ROUNDING, Floats, Rows, largest
 from rapo.theory.statement import Finding, Rate, Statement, Verdict, curve, slope
 
-DIFFERENCES = 1e-7
-"""What differences of fourth order with steps of a thousandth are good for, relative to the derivative."""
+DIFFERENCES = 1e-6
+"""What differences of fourth order are good for: rounding of 1e-12 over steps of 1e-4, and more than that in
+rows that hardly determine a temperature."""
 
 
 def identities(rng: np.random.Generator) -> Finding:
@@ -167,8 +168,8 @@ def smoothness(rng: np.random.Generator) -> Finding:
     errors = []
     for source, effect in sources.items():
         predicted = effect / (best * variance)
-        # A step that moves the temperature by less than a thousandth, however steep it is.
-        step = 3e-4 / (1 + np.abs(predicted) / best)
+        # A step that moves the temperature by a ten-thousandth at most, however steep it is.
+        step = 1e-4 / (1 + np.abs(predicted) / best)
         found = row.derivative(lambda by, source=source: moved(source, by), np.zeros(COUNT), step)
         errors.append(largest(np.abs(found - predicted) / (best + np.abs(predicted))))
     return Finding(

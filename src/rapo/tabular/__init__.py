@@ -3,7 +3,15 @@
 from rapo.tabular.markov import exact_value, occupancy
 from rapo.tabular.mdp import Mdp
 from rapo.tabular.operator import BALLS, Ball, backup, worst_kernel
-from rapo.tabular.solve import Evaluated, Solved, advantage, evaluate, policy_iteration, value_iteration
+from rapo.tabular.solve import (
+    Evaluated,
+    Solved,
+    advantage,
+    evaluate,
+    policy_iteration,
+    robust_occupancy,
+    value_iteration,
+)
 
 __all__ = [
     "BALLS",
@@ -17,6 +25,7 @@ __all__ = [
     "exact_value",
     "occupancy",
     "policy_iteration",
+    "robust_occupancy",
     "value_iteration",
     "worst_kernel",
 ]

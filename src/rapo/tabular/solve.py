@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rapo.errors import InputError
 from rapo.tabular import operator
-from rapo.tabular.markov import exact_value
+from rapo.tabular.markov import exact_value, occupancy
 from rapo.tabular.mdp import Floats, Mdp
 from rapo.tabular.operator import Ball, Model
 
@@ -119,6 +119,14 @@ def advantage(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball = "kl")
     """How much better `[S, A]` an action is than the policy's own, all of it in the policy's worst case."""
     found = evaluate(mdp, policy, budget, ball)
     return found.action_value - found.value[:, None]
+
+
+def robust_occupancy(
+    mdp: Mdp, policy: ArrayLike, budget: ArrayLike, initial: ArrayLike | None = None, ball: Ball = "kl"
+) -> Floats:
+    """The discounted share of time `[S]` that the policy spends in each state in its own worst case."""
+    value = evaluate(mdp, policy, budget, ball).value
+    return occupancy(mdp.under(operator.worst_kernel(mdp, value, budget, ball)), policy, initial)
 
 
 def sweep(

@@ -4,7 +4,15 @@ from rapo.tabular.classic import inventory, machine_replacement, random_mdp, sli
 from rapo.tabular.markov import exact_value, occupancy
 from rapo.tabular.mdp import Mdp
 from rapo.tabular.operator import BALLS, Ball, backup, worst_kernel
-from rapo.tabular.solve import Evaluated, Solved, advantage, evaluate, policy_iteration, value_iteration
+from rapo.tabular.solve import (
+    Evaluated,
+    Solved,
+    advantage,
+    evaluate,
+    policy_iteration,
+    robust_occupancy,
+    value_iteration,
+)
 
 __all__ = [
     "BALLS",
@@ -21,6 +29,7 @@ __all__ = [
     "occupancy",
     "policy_iteration",
     "random_mdp",
+    "robust_occupancy",
     "slippery_grid",
     "value_iteration",
     "worst_kernel",

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from rapo.errors import InputError
 from rapo.learner import dual
+from rapo.tabular import balls
 from rapo.tabular.mdp import Floats, Mdp
 
 Ball = Literal["kl", "chi-square", "total-variation"]
@@ -81,8 +82,6 @@ def apply(
         lower, upper, temperature = *_bounds(rows, model, solved), solved.temperature
         weights = solved.weights
     else:
-        from rapo.tabular import balls  # pyright: ignore
-
         inner = balls.chi_square if ball == "chi-square" else balls.total_variation
         worst = inner(rows, model.probabilities, model.budget)
         lower = upper = worst.value

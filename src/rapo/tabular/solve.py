@@ -1,7 +1,7 @@
 """Robust evaluation, value iteration and policy iteration, each to a tolerance that is certified.
 
-The operator T is a contraction: where T V is known within d, V lies within (|T V - V| + d) / (1 - gamma) of
-the fixed point, and `error` is that bound with an allowance for rounding. A budget of 0 means ordinary MDPs.
+The operator T is a contraction: where T V is known within d, V is within (|T V - V| + d) / (1 - gamma) of its
+fixed point, and `error` is that bound with an allowance for rounding. A budget of 0 means ordinary MDPs.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from rapo.errors import InputError
 from rapo.learner import dual
 from rapo.tabular import operator
-from rapo.tabular.markov import exact_value
+from rapo.tabular.markov import exact_value, occupancy
 from rapo.tabular.mdp import Floats, Mdp
 from rapo.tabular.operator import Ball, Model
 
@@ -113,6 +113,14 @@ def advantage(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball = "kl")
     """How much better `[S, A]` an action is than the policy's own, all of it in the policy's worst case."""
     found = evaluate(mdp, policy, budget, ball)
     return found.action_value - found.value[:, None]
+
+
+def robust_occupancy(
+    mdp: Mdp, policy: ArrayLike, budget: ArrayLike, initial: ArrayLike | None = None, ball: Ball = "kl"
+) -> Floats:
+    """The discounted share of time `[S]` that the policy spends in each state in its own worst case."""
+    value = evaluate(mdp, policy, budget, ball).value
+    return occupancy(mdp.under(operator.worst_kernel(mdp, value, budget, ball)), policy, initial)
 
 
 def _evaluate(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball, tolerance: float) -> Evaluated:

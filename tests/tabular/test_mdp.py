@@ -19,6 +19,7 @@ from rapo.tabular import (
 REWARDS = np.array([[1.0, 0.0], [0.5, -np.inf]])
 KERNEL = np.array([[[0.5, 0.5], [1, 0]], [[0, 1], [np.nan, 7]]])
 NO = -np.inf
+DRAWN = random_mdp(np.random.default_rng(0), 5, 3, 4)
 
 
 def mdp():
@@ -184,15 +185,15 @@ BAD = {
     ),
     "a NaN tolerance": (lambda: policy_iteration(mdp(), 0.1, tolerance=np.nan), "tolerance nan was given"),
     "a tolerance too fine to sweep": (
-        lambda: value_iteration(mdp(), 0, tolerance=1e-17),
+        lambda: value_iteration(DRAWN, 0, tolerance=1e-17),
         r"tolerance 1e-17 was given: double precision allows \d\.\de-1[2-4] here",
     ),
     "a tolerance too fine to evaluate": (
-        lambda: evaluate(mdp(), [0, 0], 0.1, tolerance=1e-17),
+        lambda: evaluate(DRAWN, [0] * 5, 0.1, tolerance=1e-17),
         r"tolerance 1e-17 was given: double precision allows \d\.\de-1[2-4] here",
     ),
     "a tolerance too fine to improve": (
-        lambda: policy_iteration(mdp(), 0.1, tolerance=1e-17),
+        lambda: policy_iteration(DRAWN, 0.1, tolerance=1e-17),
         r"tolerance 1e-17 was given: double precision allows \d\.\de-1[2-4] here",
     ),
     "an initial state too many": (lambda: occupancy(mdp(), [0, 0], [1, 0, 0]), "over the 2 states"),

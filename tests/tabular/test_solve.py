@@ -1,5 +1,6 @@
 """Robust MDPs against sums worked out in the open, ordinary dynamic programming, and one another."""
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -118,9 +119,11 @@ def test_the_certified_error_bounds_the_distance_to_a_much_finer_solution(seed, 
 def test_the_error_counts_a_spread_that_rounding_hides():
     # A chance of 1e-12 of a state that is lower by 4e-9: too little for a standard deviation, but a budget of
     # 30 allows that state alone, and the value under it is lower by half of that.
-    rewards = np.array([[0.0], [1.0], [1.0 - 2e-9], [0], [0]])
-    leads = np.array([[[1, 2]], [[1, 1]], [[2, 2]], [[3, 3]], [[4, 4]]])
-    chances = np.array([[[1 - 1e-12, 1e-12]]] + [[[1.0, 0.0]]] * 4)
+    rewards = np.full(SHAPE[:2], -np.inf)
+    rewards[:, 0] = [0, 1, 1 - 2e-9, 0, 0]
+    leads, chances = np.zeros(SHAPE, int), np.zeros(SHAPE)
+    leads[:, 0, 0], chances[:, 0, 0] = [1, 1, 2, 3, 4], 1
+    leads[0, 0, 1], chances[0, 0, :2] = 2, [1 - 1e-12, 1e-12]
     mdp = Mdp(rewards, leads, chances, 0.5)
     found = evaluate(mdp, np.zeros(5, int), 30.0, tolerance=1e-7)
     assert abs(found.value[0] - 0.5 * found.value[2]) <= found.error
@@ -213,21 +216,15 @@ def test_rare_disasters_do_not_stop_value_iteration():
 
 
 @quietly
-@given(seeds, st.sampled_from([1, 2, 4, 24]))
-def test_the_operators_bounds_enclose_it_wherever_the_search_stops(seed, iterations):
+@given(seeds)
+def test_the_operators_bounds_enclose_it_though_the_search_has_hardly_begun(seed):
     rng, mdp = drawn(seed)
     value, budget = rng.normal(size=5) * 10, 10 ** rng.uniform(-3, 1)
     exact = backup(mdp, value, budget)[mdp.allowed]
-    step = _stopped(mdp, value, budget, iterations)
+    with jax.enable_x64(True):
+        step = tabular._apply(tabular.model(mdp, budget), value, "kl", iterations=1)
     assert (np.asarray(step.lower)[mdp.allowed] <= exact + 1e-12).all()
     assert (np.asarray(step.upper)[mdp.allowed] >= exact - 1e-12).all()
-
-
-def _stopped(mdp, value, budget, iterations):
-    import jax
-
-    with jax.enable_x64(True):
-        return tabular._apply(tabular.model(mdp, budget), value, "kl", iterations=iterations)
 
 
 def test_more_than_two_thousand_states_give_what_a_dense_solve_does():

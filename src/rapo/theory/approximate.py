@@ -11,7 +11,8 @@ import numpy as np
 from rapo.tabular import Mdp, exact_value, value_iteration
 from rapo.tabular import operator as tabular
 from rapo.theory.statement import Curve, Finding, Rate, Statement, Verdict, curve, slope
-from rapo.theory.worlds import BUDGETS, ROUNDING, Floats, Ints, World, interior, oscillation, tilt, worlds
+from rapo.theory.tilting import tilted
+from rapo.theory.worlds import BUDGETS, ROUNDING, Floats, Ints, World, interior, oscillation, worlds
 
 _FINE = 1e-11
 _SHARES = np.array([0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
@@ -37,11 +38,11 @@ def any_temperature(rng: np.random.Generator) -> Finding:
                 excess = max(excess, ratio - world.mdp.discount - 2 * ROUNDING * size / apart)
                 pairs += 1
     return Finding(
-        f"largest ratio of distances {largest:.6f} times the discount, over {pairs} pairs at temperatures "
-        "from 0.01 to 100",
-        "1 times the discount",
-        Verdict.of(excess <= 0),
-        pairs,
+        measured=f"largest ratio of distances {largest:.6f} times the discount, over {pairs} pairs at "
+        "temperatures from 0.01 to 100",
+        predicted="1 times the discount",
+        verdict=Verdict.of(excess <= 0),
+        instances=pairs,
     )
 
 
@@ -67,20 +68,20 @@ def tilted_mean(rng: np.random.Generator) -> Finding:
     # Values here are of size 1 and at least 0.01 apart.
     rounding = 100 * ROUNDING
     return Finding(
-        f"largest ratio of distances {written:.2f} times the discount, over {pairs} pairs; {gentle:.6f} "
-        f"times where temperature times range is at most 1; {drift:.0e} from the robust value at optimal "
-        "temperatures",
-        "1 times the discount",
-        Verdict.of(written <= 1 + rounding, gentle <= 1 + rounding and drift <= 1e-8),
-        pairs,
-        "true of the dual; of the tilted mean where temperature times range of the values is at most 1, "
-        "since its derivatives q (1 - eta (V - mean)) sum to 1 and are then not negative, and at each value "
-        "function's own optimal temperatures",
-        _two_answers(),
+        measured=f"largest ratio of distances {written:.2f} times the discount, over {pairs} pairs; "
+        f"{gentle:.6f} times where temperature times range is at most 1; {drift:.0e} from the robust value "
+        "at optimal temperatures",
+        predicted="1 times the discount",
+        verdict=Verdict.of(written <= 1 + rounding, gentle <= 1 + rounding and drift <= 1e-8),
+        instances=pairs,
+        correction="True of the dual; of the tilted mean where temperature times range of the values is at "
+        "most 1, since its derivatives q (1 - eta (V - mean)) sum to 1 and are then not negative, and at "
+        "each value function's own optimal temperatures.",
+        counterexample=_two_answers(),
     )
 
 
-def temperature_error(rng: np.random.Generator) -> Finding:
+def fixed_point_error(rng: np.random.Generator) -> Finding:
     """Solve with temperatures that are wrong by the same amount everywhere: upward, downward or either.
 
     The bound is checked with the range of the exact fixed point and the smallest of all temperatures. It is
@@ -124,12 +125,12 @@ def temperature_error(rng: np.random.Generator) -> Finding:
     )
     held = excess <= 0 and max(abs(found - 2) for found in slopes) < 0.1
     return Finding(
-        f"losses up to {largest:.2f} of the bound over {cases} cases; slopes {min(slopes):.2f} to "
+        measured=f"losses up to {largest:.2f} of the bound over {cases} cases; slopes {min(slopes):.2f} to "
         f"{max(slopes):.2f}; leading term off by {off:.1%}",
-        "at most 1; slope 2; half the squared error times the discounted sum of tilted variance over "
-        "temperature",
-        Verdict.of(held),
-        cases,
+        predicted="at most 1; slope 2; half the squared error times the discounted sum of tilted variance "
+        "over temperature",
+        verdict=Verdict.of(held),
+        instances=cases,
         rates=(rate,),
     )
 
@@ -141,21 +142,19 @@ def _pair(world: World, rng: np.random.Generator, scale: float) -> tuple[Floats,
 
 def _dual(mdp: Mdp, value: Floats, temperature: Floats | float, budget: float) -> Floats:
     """The operator `[S]` with the dual at fixed temperatures."""
-    soft = tilt(value[mdp.successors], mdp.probabilities, temperature)[1]
-    return (mdp.rewards + mdp.discount * (soft - budget / np.asarray(temperature))).max(axis=1)
+    log_partition = tilted(value[mdp.successors], mdp.probabilities, temperature).log_partition
+    return (mdp.rewards - mdp.discount * (log_partition + budget) / temperature).max(axis=1)
 
 
 def _tilted(mdp: Mdp, value: Floats, temperature: Floats | float) -> Floats:
     """The operator `[S]` with the mean under the weights tilted at fixed temperatures."""
-    rows = value[mdp.successors]
-    weights = tilt(rows, mdp.probabilities, temperature)[0]
-    return (mdp.rewards + mdp.discount * (weights * rows).sum(axis=-1)).max(axis=1)
+    mean = tilted(value[mdp.successors], mdp.probabilities, temperature).mean
+    return (mdp.rewards + mdp.discount * mean).max(axis=1)
 
 
 def _two_answers() -> str:
     """A row in which a higher value gives a lower target, and an MDP in which iteration has two ends."""
-    even = np.array([0.5, 0.5])
-    means = [float(tilt(row, even, 1.0)[0] @ row) for row in np.array([[0.0, 2.0], [0.0, 3.0]])]
+    means = tilted([[0.0, 2.0], [0.0, 3.0]], [0.5, 0.5], 1.0).mean
     mdp = Mdp.dense([[[0.1, 0.9]], [[0.0, 1.0]]], [[0.0], [1.0]], 0.9)
     ends = []
     for start in (0.0, 10.0):
@@ -164,11 +163,11 @@ def _two_answers() -> str:
             value, dual = _tilted(mdp, value, 1.0), _dual(mdp, dual, 1.0, 0.1)
         ends.append((float(value[0]), float(dual[0])))
     return (
-        f"at temperature 1, values 0 and 2 with even weights have the tilted mean {means[0]:.3f}; when the 2 "
+        f"At temperature 1, values 0 and 2 with even weights have the tilted mean {means[0]:.3f}; when the 2 "
         f"is raised to 3, {means[1]:.3f}. Two states at discount {mdp.discount}, the first pays 0 and stays "
         "with probability 0.1, else it leads to the second, which pays 1 for ever and is worth 10: iterating "
         f"the tilted mean from 0 in the first state ends at {ends[0][0]:.2f} there and from 10 at "
-        f"{ends[1][0]:.2f}, while the dual with budget 0.1 ends at {ends[0][1]:.2f} and {ends[1][1]:.2f}"
+        f"{ends[1][0]:.2f}, while the dual with budget 0.1 ends at {ends[0][1]:.2f} and {ends[1][1]:.2f}."
     )
 
 
@@ -196,9 +195,9 @@ def _solve(mdp: Mdp, start: Floats, temperature: Floats, budget: float) -> tuple
         rows = value[:, mdp.successors]
         lowest = np.where(p > 0, rows, np.inf).argmin(axis=-1)
         hard = np.where(alike[..., None], p, np.eye(p.shape[-1])[lowest])
-        tilted, soft = tilt(rows, np.broadcast_to(p, rows.shape), eta)
-        weights = np.where(finite[..., None], tilted, hard)
-        ahead = np.where(finite, soft - budget / eta, (hard * rows).sum(axis=-1))
+        tilt = tilted(rows, p, eta)
+        weights = np.where(finite[..., None], tilt.weights, hard)
+        ahead = np.where(finite, -(tilt.log_partition + budget) / eta, (hard * rows).sum(axis=-1))
         pairs = mdp.rewards + mdp.discount * ahead
         action, residual = pairs.argmax(axis=-1), pairs.max(axis=-1) - value
         unsure = float(np.abs(residual).max() / (1 - mdp.discount))
@@ -215,30 +214,30 @@ def _solve(mdp: Mdp, start: Floats, temperature: Floats, budget: float) -> tuple
 
 STATEMENTS: tuple[Statement, ...] = (
     Statement(
-        "contraction-any-temperature",
-        "Contraction at any temperatures",
-        "Sec. 4.1 and App. C.5",
-        "With the dual taken at any fixed positive temperatures instead of the optimal ones, the operator is "
-        "still a contraction by the discount.",
-        Verdict.HOLDS,
-        any_temperature,
+        name="contraction-any-temperature",
+        title="Contraction at any temperatures",
+        where="Sec. 4.1 and App. C.5",
+        claim="With the dual taken at any fixed positive temperatures instead of the optimal ones, the "
+        "operator is still a contraction by the discount.",
+        expected=Verdict.HOLDS,
+        check=any_temperature,
     ),
     Statement(
-        "contraction-tilted-mean",
-        "Contraction at any temperatures, for the tilted mean",
-        "App. C.5, read for the primal value of App. A.3",
-        "The mean under the tilted weights, which is the dual's value at the optimal temperature, can stand "
-        "in for the dual at any temperatures and leave the operator a contraction.",
-        Verdict.CORRECTED,
-        tilted_mean,
+        name="contraction-tilted-mean",
+        title="Contraction at any temperatures, for the tilted mean",
+        where="App. C.5, read for the primal value of App. A.3",
+        claim="The mean under the tilted weights, which is the dual's value at the optimal temperature, can "
+        "stand in for the dual at any temperatures and leave the operator a contraction.",
+        expected=Verdict.CORRECTED,
+        check=tilted_mean,
     ),
     Statement(
-        "temperature-error",
-        "Wrong temperatures cost their error squared",
-        "Sec. 4.1 and App. C.5",
-        "With all temperatures off by at most delta, the fixed point is off by at most gamma/(1-gamma) "
+        name="fixed-point-error",
+        title="Wrong temperatures cost their error squared",
+        where="Sec. 4.1 and App. C.5",
+        claim="With all temperatures off by at most delta, the fixed point is off by at most gamma/(1-gamma) "
         "delta^2 times the squared range of the values over 8 times the smallest temperature.",
-        Verdict.HOLDS,
-        temperature_error,
+        expected=Verdict.HOLDS,
+        check=fixed_point_error,
     ),
 )

@@ -14,7 +14,9 @@ from rapo.tabular import (
     value_iteration,
     worst_kernel,
 )
+from rapo.tabular.ensemble import divergence
 from rapo.theory.statement import Finding, Statement, Verdict
+from rapo.theory.tilting import tilted
 from rapo.theory.worlds import (
     BUDGETS,
     SHAPE,
@@ -22,10 +24,8 @@ from rapo.theory.worlds import (
     World,
     average,
     copies,
-    divergence,
     fitted,
     interior,
-    tilt,
     worlds,
 )
 
@@ -64,11 +64,12 @@ def stationary_optimum(rng: np.random.Generator) -> Finding:
             own = evaluate(world.mdp, found.policy, budget, tolerance=_FINE)
             gain = max(gain, np.abs(own.value - found.value).max() - own.error - found.error)
     return Finding(
-        f"best of {policies} others (all deterministic, random and alternating ones) gains {best:.0e}; the "
-        f"ordinary optimum under the worst kernel, a cap for policies with a memory, is {ordinary:.0e} away",
-        "0 up to certified errors",
-        Verdict.of(gain <= 0 and certified <= 0),
-        policies,
+        measured=f"best of {policies} others (all deterministic, random and alternating ones) gains "
+        f"{best:.0e}; the ordinary optimum under the worst kernel, a cap for policies with a memory, is "
+        f"{ordinary:.0e} away",
+        predicted="0 up to certified errors",
+        verdict=Verdict.of(gain <= 0 and certified <= 0),
+        instances=policies,
     )
 
 
@@ -92,19 +93,19 @@ def attained(rng: np.random.Generator) -> Finding:
                 deepest, below = max(deepest, lower), max(below, lower - found.error)
                 kernels += 1
     return Finding(
-        f"value under the worst kernel within {apart:.0e}; none of {kernels} other kernels lower by more "
-        f"than {max(deepest, 0):.0e}; KL within {unspent:.0e} of the budget where that does not allow the "
-        "worst successor",
-        "0 up to certified errors",
-        Verdict.of(beyond <= 0 and below <= 0 and unspent <= 1e-6),
-        kernels,
+        measured=f"value under the worst kernel within {apart:.0e}; none of {kernels} other kernels lower by "
+        f"more than {max(deepest, 0):.0e}; KL within {unspent:.0e} of the budget where that does not allow "
+        "the worst successor",
+        predicted="0 up to certified errors",
+        verdict=Verdict.of(beyond <= 0 and below <= 0 and unspent <= 1e-6),
+        instances=kernels,
     )
 
 
 def performance_difference(rng: np.random.Generator) -> Finding:
     """Both sides of the lemma for pairs of policies, with advantages and occupancies of either worst case."""
     shares, missed, equal, low, high, exact = list[float](), 0, -np.inf, -np.inf, -np.inf, -np.inf
-    for world in worlds(rng):
+    for world in worlds(rng, random=3):
         for budget in BUDGETS:
             best = policy_iteration(world.mdp, budget, tolerance=1e-6).policy
             policies = [world.mdp.distribution(p) for p in (best, world.actions(rng), world.policy(rng))]
@@ -119,17 +120,17 @@ def performance_difference(rng: np.random.Generator) -> Finding:
                 low, high = max(low, written - gain - slack), max(high, gain - above - slack)
                 exact = max(exact, abs(gain - new.gain_over(old, new.kernel)) - slack)
     return Finding(
-        f"sides differ by {np.median(shares):.1%} of the gain in the median of {len(shares)} pairs, by "
-        f"{np.quantile(shares, 0.9):.0%} or more in a tenth; the right one is "
+        measured=f"sides differ by {np.median(shares):.1%} of the gain in the median of {len(shares)} pairs, "
+        f"by {np.quantile(shares, 0.9):.0%} or more in a tenth; the right one is "
         f"{'never' if low <= 0 else 'sometimes'} above the left, and {missed} times negative in spite of a "
         "gain",
-        "0",
-        Verdict.of(equal <= 0, low <= 0 and high <= 0 and exact <= 0),
-        len(shares),
-        "the right side bounds the gain from below, so a positive one still means improvement; with the new "
-        "policy's occupancy under the old worst kernel it bounds it from above; with advantages under the "
-        "new worst kernel it is equal",
-        _two_states(),
+        predicted="0",
+        verdict=Verdict.of(equal <= 0, low <= 0 and high <= 0 and exact <= 0),
+        instances=len(shares),
+        correction="The right side bounds the gain from below, so a positive one still means improvement; "
+        "with the new policy's occupancy under the old worst kernel it bounds it from above; with advantages "
+        "under the new worst kernel it is equal.",
+        counterexample=_two_states(),
     )
 
 
@@ -159,11 +160,11 @@ def _two_states() -> str:
         _Worst(mdp, first, mdp.distribution(np.full(SHAPE[0], action)), budget=1.0) for action in (0, 1)
     )
     return (
-        "two states, every step leads to either with probability 1/2, budget 1, discount 1/2; the first, "
+        "Two states, every step leads to either with probability 1/2, budget 1, discount 1/2; the first, "
         "where it starts, pays 0 under the old policy and 1 under the new, the second pays 1/2: the gain is "
         f"{new.total:g} - {old.total:g} = {new.total - old.total:g}, the right side is "
         f"{new.gain_over(old, old.kernel):g}, and {new.gain_over(old, old.kernel, under=old.kernel):g} with "
-        "the occupancy under the old worst kernel"
+        "the occupancy under the old worst kernel."
     )
 
 
@@ -201,39 +202,39 @@ def _feasible(world: World, budget: float, rng: np.random.Generator, near: Float
         direction = rows / max(rows.std(), 1e-12) + rng.choice([0.01, 0.3]) * direction
     goal = budget * rng.choice([1.0, rng.random()])
     low, high = np.full(p.shape[:2], 1e-12), np.full(p.shape[:2], 1e4)
-    for _ in range(50):
+    for _ in range(40):
         middle = (low + high) / 2
-        over = divergence(tilt(direction, p, middle)[0], p) > goal
+        over = tilted(direction, p, middle).kl > goal
         low, high = np.where(over, low, middle), np.where(over, middle, high)
-    return tilt(direction, p, low)[0]
+    return tilted(direction, p, low).weights
 
 
 STATEMENTS: tuple[Statement, ...] = (
     Statement(
-        "stationary-optimum",
-        "A stationary deterministic policy is optimal",
-        "Sec. 3 and App. G.2",
-        "Some policy that depends on the state alone, without chance, has the highest robust value in every "
-        "state among all policies, those with a memory included.",
-        Verdict.HOLDS,
-        stationary_optimum,
+        name="stationary-optimum",
+        title="A stationary deterministic policy is optimal",
+        where="Sec. 3 and App. G.2",
+        claim="Some policy that depends on the state alone, without chance, has the highest robust value in "
+        "every state among all policies, those with a memory included.",
+        expected=Verdict.HOLDS,
+        check=stationary_optimum,
     ),
     Statement(
-        "worst-kernel",
-        "A stationary worst-case kernel attains the value",
-        "Sec. 3 and App. G.2",
-        "For each policy there is one kernel in the ball under which its ordinary value is its robust value "
-        "in every state.",
-        Verdict.HOLDS,
-        attained,
+        name="worst-kernel",
+        title="A stationary worst-case kernel attains the value",
+        where="Sec. 3 and App. G.2",
+        claim="For each policy there is one kernel in the ball under which its ordinary value is its robust "
+        "value in every state.",
+        expected=Verdict.HOLDS,
+        check=attained,
     ),
     Statement(
-        "performance-difference",
-        "The robust performance difference lemma",
-        "Sec. 3, Sec. 4.4 and App. G.3",
-        "The gain in robust return of a new policy over an old one equals the old one's robust advantages, "
-        "averaged over the robust occupancy of the new one, over 1 - gamma.",
-        Verdict.CORRECTED,
-        performance_difference,
+        name="performance-difference",
+        title="The robust performance difference lemma",
+        where="Sec. 3, Sec. 4.4 and App. G.3",
+        claim="The gain in robust return of a new policy over an old one equals the old one's robust "
+        "advantages, averaged over the robust occupancy of the new one, over 1 - gamma.",
+        expected=Verdict.CORRECTED,
+        check=performance_difference,
     ),
 )

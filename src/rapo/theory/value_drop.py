@@ -30,12 +30,12 @@ def value_drop(rng: np.random.Generator) -> Finding:
     rate, off = _rate(rng)
     sharper = f"{drops[1]:.2f} of it" if excess[1] <= 0 else "more than it"
     return Finding(
-        f"drops up to {drops[0]:.2f} of the bound over {cases} cases; with sqrt(budget/2) in it, {sharper}, "
-        f"and {_even_chances():.4f} of it for even chances between two states; slope {rate.slope:.3f} for "
-        f"small budgets, leading term off by {off:.1%}",
-        "at most 1; slope 0.5; sqrt(2 budget) gamma/(1-gamma) times the mean spread of next values",
-        Verdict.of(excess[0] <= 0 and abs(rate.slope - 0.5) < 0.01 and off < 0.01),
-        cases,
+        measured=f"drops up to {drops[0]:.2f} of the bound over {cases} cases; with sqrt(budget/2) in it, "
+        f"{sharper}, and {_even_chances():.4f} of it for even chances between two states; slope "
+        f"{rate.slope:.3f} for small budgets, leading term off by {off:.1%}",
+        predicted="at most 1; slope 0.5; sqrt(2 budget) gamma/(1-gamma) times the mean spread of next values",
+        verdict=Verdict.of(excess[0] <= 0 and abs(rate.slope - 0.5) < 0.01 and off < 0.01),
+        instances=cases,
         rates=(rate,),
     )
 
@@ -47,7 +47,7 @@ def _rate(rng: np.random.Generator) -> tuple[Rate, float]:
         policy = world.policy(rng)
         nominal = exact_value(world.mdp, policy)
         values = [evaluate(world.mdp, policy, budget, tolerance=_FINER).value for budget in budgets]
-        falls = [float(world.initial @ (nominal - value)) for value in values]
+        falls = [max(float(world.initial @ (nominal - value)), 1e-300) for value in values]
         line = _leading(world, policy, nominal) * np.sqrt(budgets)
         off = max(off, abs(falls[0] / line[0] - 1))
         lines.append(curve(world.name, budgets, falls))
@@ -85,12 +85,12 @@ def _even_chances() -> float:
 
 STATEMENTS: tuple[Statement, ...] = (
     Statement(
-        "value-drop",
-        "The value drop and its square root",
-        "Sec. 4.4 and App. G.4",
-        "A policy's robust value lies below its nominal one, by at most gamma/(1-gamma) times the range of "
-        "its values times sqrt(2 budget).",
-        Verdict.HOLDS,
-        value_drop,
+        name="value-drop",
+        title="The value drop and its square root",
+        where="Sec. 4.4 and App. G.4",
+        claim="A policy's robust value lies below its nominal one, by at most gamma/(1-gamma) times the "
+        "range of its values times sqrt(2 budget).",
+        expected=Verdict.HOLDS,
+        check=value_drop,
     ),
 )

@@ -107,23 +107,6 @@ def oscillation(values: Floats) -> float:
     return float(values.max() - values.min())
 
 
-def tilt(rows: Floats, weights: Floats, temperature: Floats | float) -> tuple[Floats, Floats]:
-    """Tilted weights `[..., M]` and entropic risk `[...]` of rows `[..., M]` at positive temperatures.
-
-    Written out apart from the learner, so that one is a check of the other.
-    """
-    eta = np.broadcast_to(np.asarray(temperature, float), rows.shape[:-1])[..., None]
-    lowest = np.where(weights > 0, rows, np.inf).min(axis=-1, keepdims=True)
-    raised = weights * np.exp(-eta * np.where(weights > 0, rows - lowest, 0))
-    total = raised.sum(axis=-1, keepdims=True)
-    return raised / total, (lowest - np.log(total) / eta)[..., 0]
-
-
-def divergence(q: Floats, p: Floats) -> Floats:
-    """KL(q || p) `[...]` of distributions `[..., M]`."""
-    return np.sum(np.where(q > 0, q * np.log(np.where(q > 0, q, 1) / np.where(p > 0, p, 1)), 0), axis=-1)
-
-
 def interior(mdp: Mdp, value: Floats, budget: float) -> NDArray[np.bool_]:
     """`[S, A]`, where successors differ in value, and the budget does not allow the lowest of them alone."""
     rows, possible = value[mdp.successors], mdp.probabilities > 0

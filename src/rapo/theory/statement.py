@@ -1,8 +1,8 @@
 """A statement of the paper, what checking it found, and the pieces that checks share.
 
-A check computes: it draws instances from the generator it is given, measures, and lets the measurements decide
-the verdict. What we expect stands beside it, so that a change that breaks a statement is noticed, and so
-is a counterexample that stops being one.
+A check computes: it draws instances from the generator it is given, measures, and lets the measurements
+decide the verdict. What we expect stands beside it, so that a change that breaks a statement is noticed, and
+so is a counterexample that stops being one.
 """
 
 from collections.abc import Callable
@@ -85,6 +85,16 @@ class Statement:
     """The statement in a sentence of ours."""
     expected: Verdict
     check: Callable[[np.random.Generator], Finding]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Statements that belong together: those of one module."""
+
+    name: str
+    """Of the module."""
+    title: str
+    statements: tuple[Statement, ...]
 
 
 def slope(x: ArrayLike, y: ArrayLike) -> float:

@@ -22,6 +22,7 @@ bench: $(READY)
 	$(VENV)/bin/rapo bench train --json results/bench-train.json
 	$(VENV)/bin/rapo bench evidence --json results/bench-evidence.json
 	$(VENV)/bin/rapo bench report --json results/bench-report.json
+	$(VENV)/bin/rapo bench tabular --json results/bench-tabular.json
 
 figures: $(READY)
 	$(VENV)/bin/rapo demo --json results/demo.json

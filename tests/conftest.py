@@ -1,4 +1,4 @@
-"""What tests share: what one has compiled, the others need not compile again; and a real browser."""
+"""What tests share: what one has compiled, the others of its worker need not compile again; a real browser."""
 
 import atexit
 import os
@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
-if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+if "PYTEST_XDIST_WORKER" in os.environ or "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     folder = tempfile.mkdtemp(prefix="rapo-tests-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = folder

@@ -49,10 +49,17 @@ class _Row(NamedTuple):
     flat: Array
 
 
-def solve(values: Array, weights: Array, budget: Array | float, iterations: int = ITERATIONS) -> Robust:
+def solve(
+    values: Array,
+    weights: Array,
+    budget: Array | float,
+    iterations: int = ITERATIONS,
+    start: Array | None = None,
+) -> Robust:
     """The worst expectation of each row within its KL budget, exact at the ends.
 
     Rows without spread and budgets of 0 give the mean; budgets that allow the minimum give the minimum.
+    To solve much the same rows again, give the last temperatures as `start` `[...]`, and few iterations.
     """
     row = _standardise(values, weights)
     budget = jnp.broadcast_to(jnp.asarray(budget, values.dtype), row.mean.shape)
@@ -62,7 +69,9 @@ def solve(values: Array, weights: Array, budget: Array | float, iterations: int 
     ceiling = -jnp.log(only_lowest.sum(axis=-1))
     minimum = ~mean_only & (budget >= ceiling)
     interior = ~mean_only & ~minimum
-    scaled_temperature = _root(row.scaled, weights, jnp.where(interior, budget, 0.5 * ceiling), iterations)
+    used = jnp.where(interior, budget, 0.5 * ceiling)
+    first = None if start is None else start * row.spread
+    scaled_temperature = _root(row.scaled, weights, used, iterations, first)
     scaled_temperature = jnp.where(minimum, SHARPEST, jnp.where(mean_only, 0, scaled_temperature))
     q, kl = _tilt(row.scaled, weights, scaled_temperature)
     only_lowest = only_lowest / only_lowest.sum(axis=-1, keepdims=True)
@@ -211,8 +220,8 @@ def _tilted_exponent(exponent: Array, weights: Array) -> tuple[Array, Array, Arr
     return raised / total, x - top - log_total, (top + log_total)[..., 0]
 
 
-def _root(scaled: Array, weights: Array, budget: Array, iterations: int) -> Array:
-    """The temperature `[...]` at which the KL of standardised rows meets the budget.
+def _root(scaled: Array, weights: Array, budget: Array, iterations: int, first: Array | None) -> Array:
+    """The temperature `[...]` at which the KL of standardised rows meets the budget, searched from `first`.
 
     Newton's method on sqrt(2 KL), which is the temperature itself while that is small, inside a bracket
     that shrinks; a step that would leave the bracket goes to its geometric middle instead.
@@ -234,6 +243,7 @@ def _root(scaled: Array, weights: Array, budget: Array, iterations: int) -> Arra
         middle = jnp.sqrt(jnp.maximum(low, 1e-3 * goal) * high)
         return jnp.where(done, temperature, jnp.where(inside, newton, middle)), low, high
 
-    start = jnp.clip(goal, 1e-30, SHARPEST)
+    first = goal if first is None else jnp.where((first > 0) & (first < SHARPEST), first, goal)
+    start = jnp.clip(first, 1e-30, SHARPEST)
     low, high = jnp.zeros_like(start), jnp.full_like(start, SHARPEST)
     return jax.lax.fori_loop(0, iterations, improve, (start, low, high))[0]

@@ -18,7 +18,7 @@ from rapo.errors import InputError
 from rapo.learner import networks
 from rapo.learner.networks import Layers, Policy
 
-UNROLLED = 2
+UNROLLED = 4
 """Optimiser steps compiled as one piece: a loop copies all parameters each time around."""
 
 
@@ -143,7 +143,12 @@ def spread(shuffled: Array, weight: Array, minibatches: int) -> Array:
     counts = weight[shuffled] > 0
     place = jnp.where(counts, jnp.cumsum(counts) - 1, counts.sum() + jnp.cumsum(~counts) - 1)
     order = jnp.zeros_like(shuffled).at[place].set(shuffled, unique_indices=True)
-    size = len(weight) // minibatches
+    return deal(order, minibatches)
+
+
+def deal(order: Array, minibatches: int) -> Array:
+    """Row numbers `[B]` dealt out to minibatches `[minibatches, rows]`, one after the other."""
+    size = len(order) // minibatches
     return order[: size * minibatches].reshape(size, minibatches).T
 
 
@@ -159,7 +164,12 @@ def update(
     optimiser = make_optimiser(settings)
     row, as_parameters = ravel_pytree(parameters)
     batch = standardise(batch)
-    orders = jax.vmap(lambda row: spread(row, batch.weight, settings.minibatches))(shuffles)
+    orders = jax.lax.cond(
+        jnp.all(batch.weight > 0),  # as nearly always
+        jax.vmap(lambda row: deal(row, settings.minibatches)),
+        jax.vmap(lambda row: spread(row, batch.weight, settings.minibatches)),
+        shuffles,
+    )
     orders = orders.reshape(-1, orders.shape[-1])
 
     def step(carry: Any, order: Array) -> tuple[Any, tuple[Report, Array]]:

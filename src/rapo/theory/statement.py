@@ -1,14 +1,13 @@
 """A statement of the paper, what checking it found, and the pieces that checks share.
 
 A check computes: it draws instances from the generator it is given, measures, and lets the measurements
-decide the verdict. What we expect stands beside it, so that a change that breaks a statement is noticed, and
-so is a counterexample that stops being one.
+decide the verdict. What we expect stands beside it, so that a change that breaks a statement is noticed,
+and so is a counterexample that stops being one.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +21,7 @@ class Verdict(StrEnum):
     FAILS = "does not hold as written"
 
     @classmethod
-    def of(cls, as_written: bool, corrected: bool = False) -> Self:
+    def of(cls, as_written: bool, corrected: bool = False) -> "Verdict":
         """From whether a statement held as it is written, and whether a corrected one did."""
         return cls.HOLDS if as_written else cls.CORRECTED if corrected else cls.FAILS
 

@@ -1,0 +1,31 @@
+"""Exact robust MDPs: finite states and actions, and a ball around every row of the nominal kernel."""
+
+from rapo.tabular.markov import exact_value, occupancy
+from rapo.tabular.mdp import Mdp
+from rapo.tabular.operator import BALLS, Ball, backup, worst_kernel
+from rapo.tabular.solve import (
+    Evaluated,
+    Solved,
+    advantage,
+    evaluate,
+    policy_iteration,
+    robust_occupancy,
+    value_iteration,
+)
+
+__all__ = [
+    "BALLS",
+    "Ball",
+    "Evaluated",
+    "Mdp",
+    "Solved",
+    "advantage",
+    "backup",
+    "evaluate",
+    "exact_value",
+    "occupancy",
+    "policy_iteration",
+    "robust_occupancy",
+    "value_iteration",
+    "worst_kernel",
+]

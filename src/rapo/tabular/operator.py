@@ -1,0 +1,135 @@
+"""The robust Bellman operator on all pairs of state and action at once, with bounds on its own error.
+
+    r(s, a) + gamma * the lowest mean of V(s') under any p(. | s, a) in a ball around the nominal one
+
+The ball is one of KL divergence, solved by the very function the learner uses, or for comparison one of
+chi-square divergence or total variation. A temperature that is not quite optimal still gives a bound on
+either side: the dual from below, some feasible distribution from above.
+"""
+
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
+
+from rapo.errors import InputError
+from rapo.learner import dual
+from rapo.tabular import balls
+from rapo.tabular.mdp import Floats, Mdp
+
+Ball = Literal["kl", "chi-square", "total-variation"]
+BALLS: tuple[Ball, ...] = ("kl", "chi-square", "total-variation")
+
+
+class Model(NamedTuple):
+    """An MDP and its budget on the device."""
+
+    rewards: Array
+    """`[S, A]`."""
+    successors: Array
+    """`[S, A, M]`."""
+    probabilities: Array
+    """`[S, A, M]`."""
+    discount: Array
+    """`[]`."""
+    budget: Array
+    """`[S, A]`, or `[]`."""
+
+
+class Backup(NamedTuple):
+    """What the operator gives for every pair, all `[S, A]` but the last."""
+
+    lower: Array
+    """Never above the true value."""
+    upper: Array
+    """Never below it."""
+    temperature: Array
+    """Of the tilt; 0 in balls other than KL."""
+    weights: Array
+    """`[S, A, M]`, the worst probabilities of the successors."""
+
+
+def model(mdp: Mdp, budget: ArrayLike) -> Model:
+    """The arrays of an MDP and its budget, checked; to be called where double precision is on."""
+    budget = np.asarray(budget, np.float64)
+    if budget.shape not in ((), mdp.rewards.shape):
+        raise InputError(
+            f"budgets of shape {budget.shape} were given: allowed are one number and {mdp.rewards.shape}"
+        )
+    if not np.isfinite(budget).all() or (budget < 0).any():
+        raise InputError(f"budget {budget.min():g} was given: allowed are finite numbers from 0")
+    rows = (mdp.rewards, mdp.successors, mdp.probabilities, mdp.discount, budget)
+    return Model(*(jnp.asarray(row) for row in rows))
+
+
+def check_ball(ball: str) -> None:
+    """Refuse what is no ball."""
+    if ball not in BALLS:
+        raise InputError(f"ball '{ball}' was given: allowed are {', '.join(BALLS)}")
+
+
+def apply(
+    model: Model, value: Array, ball: Ball, start: Array | None = None, iterations: int = dual.ITERATIONS
+) -> Backup:
+    """The operator on values `[S]`; from temperatures of much the same values few iterations are enough."""
+    rows = value[model.successors]
+    if ball == "kl":
+        solved = dual.solve(rows, model.probabilities, model.budget, iterations, start)
+        lower, upper, temperature = *_bounds(rows, model, solved), solved.temperature
+        weights = solved.weights
+    else:
+        inner = balls.chi_square if ball == "chi-square" else balls.total_variation
+        worst = inner(rows, model.probabilities, model.budget)
+        lower = upper = worst.value
+        temperature, weights = jnp.zeros_like(lower), worst.weights
+    return Backup(
+        model.rewards + model.discount * lower, model.rewards + model.discount * upper, temperature, weights
+    )
+
+
+def apply_nominal(model: Model, value: Array) -> Array:
+    """The ordinary operator on values `[S]`, `[S, A]`."""
+    return model.rewards + model.discount * jnp.sum(model.probabilities * value[model.successors], axis=-1)
+
+
+def _bounds(rows: Array, model: Model, solved: dual.Robust) -> tuple[Array, Array]:
+    """Values that enclose the worst expectation of each row, wherever the search for a temperature stopped.
+
+    Above: the tilted mean where it is feasible; else the mean under a mixture of tilted and nominal weights,
+    whose KL is at most its share of the tilted one's.
+    """
+    mean = dual.expectation(rows, model.probabilities)
+    over = solved.kl > model.budget
+    share = jnp.where(over, model.budget / jnp.where(over, solved.kl, 1), 1)
+    upper = share * solved.value + (1 - share) * mean
+    lowest = jnp.min(jnp.where(model.probabilities > 0, rows, jnp.inf), axis=-1)
+    lower = jnp.clip(solved.value + solved.gap, lowest, upper)
+    return lower, upper
+
+
+_apply = jax.jit(apply, static_argnames=("ball", "iterations"))
+
+
+def backup(mdp: Mdp, value: ArrayLike, budget: ArrayLike, ball: Ball = "kl") -> Floats:
+    """The operator on values `[S]`: r + gamma times the worst mean over the successors, `[S, A]`."""
+    return np.asarray(solved(mdp, value, budget, ball).lower)
+
+
+def worst_kernel(mdp: Mdp, value: ArrayLike, budget: ArrayLike, ball: Ball = "kl") -> Floats:
+    """The probabilities `[S, A, M]` in the ball under which the successors' mean value is lowest."""
+    return np.asarray(solved(mdp, value, budget, ball).weights)
+
+
+def solved(mdp: Mdp, value: ArrayLike, budget: ArrayLike, ball: Ball = "kl") -> Backup:
+    """All there is to know about the operator on values `[S]`."""
+    check_ball(ball)
+    value = np.asarray(value, np.float64)
+    if value.shape != (mdp.states,) or not np.isfinite(value).all():
+        raise InputError(
+            f"values of shape {value.shape} were given: allowed is one finite number for each state"
+        )
+    with jax.enable_x64(True):
+        return jax.device_get(_apply(model(mdp, budget), value, ball))

@@ -1,0 +1,175 @@
+"""Robust evaluation, value iteration and policy iteration, each to a tolerance that is certified.
+
+The operator T is a contraction: where T V is known within d, V is within (|T V - V| + d) / (1 - gamma) of its
+fixed point, and `error` is that bound with an allowance for rounding. A budget of 0 means ordinary MDPs.
+"""
+
+from dataclasses import dataclass
+from math import ceil, inf, log
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike, NDArray
+
+from rapo.errors import InputError
+from rapo.tabular import operator
+from rapo.tabular.markov import exact_value, occupancy
+from rapo.tabular.mdp import Floats, Mdp
+from rapo.tabular.operator import Ball, Model
+
+TOLERANCE = 1e-8
+WARM = 1
+"""Iterations of the search for temperatures in every sweep but the first: values move little in between."""
+_ROUNDING = 64 * np.finfo(np.float64).eps
+"""Share of the largest value by which rounding may falsify one application of the operator."""
+_MOST = 200
+"""Linear solves of an evaluation and policies of an iteration, at most; they need a handful."""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The robust value of a policy."""
+
+    value: Floats
+    """`[S]`."""
+    action_value: Floats
+    """`[S, A]`, of taking an action once and following the policy then, all of it in the worst case."""
+    temperature: Floats
+    """`[S, A]`, of the worst case's tilt; 0 where nothing is tilted."""
+    error: float
+    """How far the value can be from the true one, in any state."""
+    sweeps: int
+    """How often the operator was applied."""
+
+
+@dataclass(frozen=True)
+class Solved(Evaluated):
+    """The best robust value there is, and a policy that attains it."""
+
+    policy: NDArray[np.int64]
+    """`[S]`, an action for every state."""
+
+
+def evaluate(
+    mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball = "kl", tolerance: float = TOLERANCE
+) -> Evaluated:
+    """The robust value of a policy: actions `[S]` or distributions over them `[S, A]`.
+
+    The adversary's own policy iteration: the worst kernel for a value, the value under that kernel, and so
+    on. Values fall at every step, and soon stand still.
+    """
+    operator.check_ball(ball)
+    _check_tolerance(tolerance)
+    chosen = mdp.distribution(policy)
+    value, least = exact_value(mdp, chosen), inf
+    for sweeps in range(1, _MOST + 1):
+        step = operator.solved(mdp, value, budget, ball)
+        lower, upper = np.asarray(step.lower), np.asarray(step.upper)
+        unsure = (upper - lower)[mdp.allowed].max()
+        residual = np.abs(_average(chosen, lower) - value).max()
+        rounding = _ROUNDING * np.abs(value).max()
+        error = float((residual + unsure + rounding) / (1 - mdp.discount))
+        if error <= tolerance:
+            return Evaluated(value, lower, np.asarray(step.temperature), error, sweeps)
+        if sweeps > 10 and error >= 0.5 * least:
+            break
+        least = min(least, error)
+        value = exact_value(mdp.under(step.weights), chosen)
+    raise _too_fine(tolerance, least)
+
+
+def value_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: float = TOLERANCE) -> Solved:
+    """The best robust value and a policy that attains it, by applying the operator until nothing moves."""
+    operator.check_ball(ball)
+    _check_tolerance(tolerance)
+    gamma = mdp.discount
+    size = np.abs(mdp.rewards[mdp.allowed]).max() / (1 - gamma)
+    limit = 100 + max(0, ceil(log(max(size, tolerance) / (tolerance * (1 - gamma)) + 1) / -log(gamma)))
+    with jax.enable_x64(True):
+        model = operator.model(mdp, budget)
+        kind = ball if np.any(np.asarray(budget) > 0) else None
+        found = _iterate(model, jnp.zeros(mdp.states), tolerance, limit, kind)
+        value, action_value, temperature, error, sweeps = jax.device_get(found)
+    if error > tolerance:
+        raise _too_fine(tolerance, float(error))
+    return Solved(value, action_value, temperature, float(error), int(sweeps), action_value.argmax(axis=1))
+
+
+def policy_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: float = TOLERANCE) -> Solved:
+    """The same by evaluating a policy, improving it where that pays, and so on: few steps, but long ones."""
+    gamma = mdp.discount
+    policy = np.where(mdp.allowed, mdp.rewards, -inf).argmax(axis=1)
+    states, sweeps = np.arange(mdp.states), 0
+    for _ in range(_MOST):
+        found = evaluate(mdp, policy, budget, ball, 0.5 * tolerance)
+        sweeps += found.sweeps
+        gain = found.action_value.max(axis=1) - found.action_value[states, policy]
+        better = gain > 0.25 * (1 - gamma) * tolerance
+        if not better.any():
+            error = found.error + float(gain.max()) / (1 - gamma)
+            return Solved(found.value, found.action_value, found.temperature, error, sweeps, policy)
+        policy = np.where(better, found.action_value.argmax(axis=1), policy)
+    raise _too_fine(tolerance, inf)
+
+
+def advantage(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball = "kl") -> Floats:
+    """How much better `[S, A]` an action is than the policy's own, all of it in the policy's worst case."""
+    found = evaluate(mdp, policy, budget, ball)
+    return found.action_value - found.value[:, None]
+
+
+def robust_occupancy(
+    mdp: Mdp, policy: ArrayLike, budget: ArrayLike, initial: ArrayLike | None = None, ball: Ball = "kl"
+) -> Floats:
+    """The discounted share of time `[S]` that the policy spends in each state in its own worst case."""
+    value = evaluate(mdp, policy, budget, ball).value
+    return occupancy(mdp.under(operator.worst_kernel(mdp, value, budget, ball)), policy, initial)
+
+
+def sweep(
+    model: Model, value: Array, temperature: Array, ball: Ball | None, iterations: int = WARM
+) -> tuple[Array, Array, Array]:
+    """The operator bounded from both sides and its temperatures, all `[S, A]`; plain without a ball."""
+    if ball is None:
+        plain = operator.apply_nominal(model, value)
+        return plain, plain, temperature
+    step = operator.apply(model, value, ball, temperature, iterations)
+    return step.lower, step.upper, step.temperature
+
+
+@jax.jit(static_argnames=("ball",))
+def _iterate(
+    model: Model, value: Array, tolerance: float, limit: int, ball: Ball | None
+) -> tuple[Array, ...]:
+    """Value iteration, warm from sweep to sweep: value, bounds from below, temperatures, error and sweeps."""
+
+    def advance(state: tuple[Any, ...], iterations: int = WARM) -> tuple[Any, ...]:
+        value, _, temperature, _, sweeps = state
+        lower, upper, temperature = sweep(model, value, temperature, ball, iterations)
+        moved = lower.max(axis=1)
+        unsure = jnp.max(upper.max(axis=1) - moved)
+        rounding = _ROUNDING * jnp.abs(moved).max()
+        change = jnp.abs(moved - value).max()
+        error = (model.discount * change + unsure + rounding) / (1 - model.discount)
+        return moved, lower, temperature, error, sweeps + 1
+
+    pairs = jnp.zeros_like(model.rewards)
+    first = advance((value, pairs, pairs, jnp.inf, 0), operator.dual.ITERATIONS)
+    return jax.lax.while_loop(lambda s: (s[3] > tolerance) & (s[4] < limit), advance, first)
+
+
+def _average(policy: Floats, action_value: Floats) -> Floats:
+    """Over the actions of a policy `[S, A]`; those it never takes may be worth minus infinity."""
+    return np.where(policy > 0, policy * np.where(policy > 0, action_value, 0), 0).sum(axis=1)
+
+
+def _check_tolerance(tolerance: float) -> None:
+    if not 0 < tolerance < inf:
+        raise InputError(f"tolerance {tolerance} was given: allowed are numbers above 0")
+
+
+def _too_fine(tolerance: float, reached: float) -> InputError:
+    return InputError(f"tolerance {tolerance:g} was given: double precision allows {reached:.1e} here")

@@ -1,4 +1,4 @@
-"""What tests share: what one has compiled, the others of its worker need not compile again; a real browser."""
+"""What tests share: what one has compiled, others of its worker need not compile again; a real browser."""
 
 import atexit
 import os

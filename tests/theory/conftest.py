@@ -63,7 +63,10 @@ STATEMENTS = {
 def parts():
     """Two as expected, one that holds though it should not, and one whose check raises an error."""
     said = STATEMENTS.values()
-    return (Part("first_part", "Means", tuple(said)[:2]), Part("second_part", "More means", tuple(said)[2:]))
+    return (
+        Part("first_part", "Means", "Of means", tuple(said)[:2]),
+        Part("second_part", "More", "More of means", tuple(said)[2:]),
+    )
 
 
 @pytest.fixture

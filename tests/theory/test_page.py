@@ -42,7 +42,7 @@ def hard(tmp_path_factory):
         Statement(name, f"{EVIL}{name}", EVIL, f"{EVIL}{LONG}", Verdict.FAILS, lambda rng: finding)
         for name in ("one", "two")
     )
-    parts = (Part("evil", EVIL, statements),)
+    parts = (Part("evil", EVIL, EVIL, statements),)
     return write(checked_in(parts), parts, tmp_path_factory.mktemp("hard"), 0)
 
 
@@ -139,7 +139,7 @@ def test_the_head_of_the_table_stays_in_sight(opened, parts, tmp_path):
         for i in range(20)
         for one in checked[1:3]
     ]
-    named = (Part("many", "Many", tuple(one.statement for one in many)),)
+    named = (Part("many", "Many", "Many", tuple(one.statement for one in many)),)
     with opened(write(many, named, tmp_path, 0).as_uri()) as page:
         page.evaluate("window.scrollTo({top: 1500, behavior: 'instant'})")
         head, nav = (page.query_selector(one).bounding_box() for one in (".statements thead th", "nav"))

@@ -66,10 +66,10 @@ class Theory:
         with console.status("writing"):
             page = write(checked, theory.PARTS, self.out, self.seed)
         console.print(_table(checked))
-        explained = [one for one in checked if one.finding.counterexample or one.finding.correction]
-        if explained:
+        wrong = [one for one in checked if one.wrong]
+        if wrong:
             console.print("Counterexamples and corrections\n", style="bold")
-        for one in explained:
+        for one in wrong:
             console.print(_explained(one))
         seconds = sum(one.seconds for one in checked)
         console.print(f"{totals(checked)} They took {seconds:.1f} s.", highlight=False)
@@ -112,10 +112,10 @@ def _verdict(one: "Checked") -> Text:
 
 
 def _explained(one: "Checked") -> Table:
-    """The counterexample and what is true instead, as far as there are any."""
+    """A statement that does not hold as written: the counterexample and what is true instead."""
     sign, colour = SIGNS.get(one.verdict, OTHERS)
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
+    table.add_column(style="dim", width=14)
     table.add_column()
     table.add_row(
         Text(sign, colour), Text.assemble((one.statement.title, "bold"), (f"  {one.statement.name}", "dim"))

@@ -5,13 +5,14 @@
     for one in rapo.theory.check_all(names=["duality"]):
         print(one.statement.title, one.verdict, one.finding.measured)
 
-A part is a module of this package that ends in `STATEMENTS`, and a line of `TITLES`.
+Statements live in modules of this package that end in `STATEMENTS`; a part, which is one of them or several,
+is a line of `PARTS`.
 """
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from rapo.theory.check import Checked, check, find
+from rapo.theory.check import Checked, check_each, find
 from rapo.theory.statement import Curve, Finding, Part, Rate, Statement, Verdict
 
 __all__ = [
@@ -27,12 +28,14 @@ __all__ = [
     "check_all",
 ]
 
-TITLES: dict[str, str] = {}
-"""Modules by name, and what each is about."""
 
-PARTS = tuple(
-    Part(name, title, import_module(f"{__name__}.{name}").STATEMENTS) for name, title in TITLES.items()
-)
+def _part(short: str, title: str, *modules: str) -> Part:
+    """The statements of one module, or of several that belong together."""
+    found = (import_module(f"{__name__}.{module}").STATEMENTS for module in modules)
+    return Part(modules[0], short, title, tuple(one for statements in found for one in statements))
+
+
+PARTS: tuple[Part, ...] = ()
 STATEMENTS: tuple[Statement, ...] = tuple(statement for part in PARTS for statement in part.statements)
 
 
@@ -46,8 +49,4 @@ def check_all(
 
     progress: called before each, with the statement and how many were checked before it.
     """
-    checked: list[Checked] = []
-    for statement in find(names, PARTS):
-        progress(statement, len(checked))
-        checked.append(check(statement, seed))
-    return checked
+    return check_each(find(names, PARTS), seed, progress)

@@ -4,7 +4,7 @@ The stream comes from the seed and the statement's name, so that a statement che
 that it gives among all others.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from traceback import extract_tb
@@ -39,6 +39,11 @@ class Checked:
         return STOPPED if self.stopped else self.finding.verdict
 
     @property
+    def wrong(self) -> bool:
+        """Whether it was found not to hold as it is written."""
+        return not self.stopped and self.finding.verdict is not Verdict.HOLDS
+
+    @property
     def surprise(self) -> str:
         """What was expected instead, in words; empty where it turned out as expected."""
         return "" if self.as_expected else f"expected: {self.statement.expected}"
@@ -55,6 +60,17 @@ def check(statement: Statement, seed: int = 0) -> Checked:
         return Checked(statement, nothing, perf_counter() - started, as_expected=False, stopped=True)
     seconds = perf_counter() - started
     return Checked(statement, finding, seconds, finding.verdict is statement.expected)
+
+
+def check_each(
+    statements: Iterable[Statement], seed: int, progress: Callable[[Statement, int], None]
+) -> list[Checked]:
+    """Check one after the other, and tell `progress` before each how many were checked before it."""
+    checked: list[Checked] = []
+    for statement in statements:
+        progress(statement, len(checked))
+        checked.append(check(statement, seed))
+    return checked
 
 
 def find(names: Sequence[str] | None, parts: Iterable[Part]) -> list[Statement]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import count
 from math import floor, isfinite, log10
+from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
@@ -40,9 +41,8 @@ def printed(rate: Rate) -> Figure:
         figure = Figure(figsize=SIZE, layout="constrained")
         FigureCanvasAgg(figure)
         axis = figure.subplots()
-        axis.set(
-            xscale="log", yscale="log", title=plain(rate.title), xlabel=plain(rate.x), ylabel=plain(rate.y)
-        )
+        axis.set(xscale="log", yscale="log", title=_lines(rate.title, 50))
+        axis.set(xlabel=_lines(rate.x, 60), ylabel=_lines(rate.y, 40))
         _ticks(axis.xaxis, [x for curve in rate.curves for x in drawable(curve)[0]])
         _ticks(axis.yaxis, [y for curve in rate.curves for y in drawable(curve)[1]])
         axis.grid(which="major", color="#eceef1", linewidth=0.6)
@@ -56,8 +56,8 @@ def printed(rate: Rate) -> Figure:
                 marker="" if curve.reference else MATPLOTLIB_MARKERS[look.marker],
                 markersize=3.5,
                 linewidth=1.2,
-                label=plain(curve.label),
-                zorder=2 if curve.reference else 3,
+                label=_lines(curve.label, 60),
+                zorder=4 if curve.reference else 3,  # where both agree, dashes over a line show both
             )
         columns = 2 if len(rate.curves) > 2 and max(len(curve.label) for curve in rate.curves) <= HALF else 1
         legend = {"loc": "outside lower center", "frameon": False, "alignment": "left", "ncols": columns}
@@ -110,6 +110,10 @@ def _looks(rate: Rate) -> list[tuple[Curve, Look]]:
         (curve, predicted(next(claimed)) if curve.reference else numbered(next(measured)))
         for curve in rate.curves
     ]
+
+
+def _lines(text: str, letters: int) -> str:
+    return plain(fill(text, letters))
 
 
 def _signed(number: str) -> str:

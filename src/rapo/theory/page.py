@@ -4,6 +4,7 @@ Text is escaped where it is put in; `rapo.results.frame` puts the page around it
 colour alone: a mark and words say the same.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -68,7 +69,7 @@ class Page:
     def html(self) -> str:
         """The whole file."""
         groups = self._groups()
-        places = [("summary", "Summary"), *((f"part-{part.name}", _short(part)) for part, _ in groups)]
+        places = [("summary", "Summary"), *((f"part-{part.name}", part.short) for part, _ in groups)]
         frame = Frame(
             "Theory",
             "Which statements of the paper hold?",
@@ -140,30 +141,25 @@ class Page:
 
     def _card(self, one: Checked) -> str:
         said, found = one.statement, one.finding
-        facts = zip(MEASURED, (found.measured, found.predicted), strict=True)
-        against = f'<dl class="against">{terms((a, b) for a, b in facts if b)}</dl>'
-        wrong = "".join(
-            (
-                f'<p class="over">Smallest counterexample</p><pre>{escape(found.counterexample)}</pre>'
-                if found.counterexample
-                else "",
-                f"<dl>{terms([('True instead', found.correction)])}</dl>" if found.correction else "",
-            )
-        )
-        rates = "".join(self._rate(one, i) for i in range(len(found.rates)))
+        example, rates = "", "".join(self._rate(one, i) for i in range(len(found.rates)))
+        if found.counterexample:
+            example = f'<p class="over">Smallest counterexample</p><pre>{escape(found.counterexample)}</pre>'
+            if not rates:
+                example = f'</div><div class="wrong">{example}'
         if rates:
-            links_to = links(self.figures[said.name])
-            rates = f'<div class="rates">{rates}<p class="files">Files: {links_to}</p></div>'
+            files = links(self.figures[said.name])
+            rates = f'<div class="rates">{rates}<p class="files">Files: {files}</p></div>'
         tone = SIGNS[one.verdict][0]
-        kind = " several" if len(found.rates) > 1 else " beside" if wrong or rates else ""
-        if not found.rates and wrong:
-            wrong = f'</div><div class="wrong">{wrong}'
+        instead = "True instead" if one.wrong else "Note"
+        kind = " several" if len(found.rates) > 1 else " beside" if example or rates else ""
         return (
             f'<article class="card statement {tone}{kind}" id="statement-{escape(said.name)}">'
             f'<div class="said"><p class="where"><span>{escape(said.where)}</span> '
             f"<code>{escape(said.name)}</code></p>"
             f"<h3>{escape(said.title)}</h3>{_verdict(one, _instances(one))}"
-            f'<p class="claim">{with_code(said.claim)}</p>{against}{wrong}</div>{rates}</article>'
+            f'<p class="claim">{_typeset(said.claim)}</p>'
+            f"{_facts(dict(zip(MEASURED, (found.measured, found.predicted), strict=True)), 'against')}"
+            f"{example}{_facts({instead: found.correction})}</div>{rates}</article>"
         )
 
     def _rate(self, one: Checked, i: int) -> str:
@@ -175,10 +171,22 @@ class Page:
         )
 
 
+def _facts(facts: Mapping[str, str], kind: str = "") -> str:
+    pairs = "".join(
+        f"<div><dt>{head}</dt><dd>{_typeset(text)}</dd></div>" for head, text in facts.items() if text
+    )
+    return f'<dl class="{kind}">{pairs}</dl>' if pairs else ""
+
+
+def _typeset(text: str) -> str:
+    """The HTML of a text, with minus signs before numbers and in exponents: no line is broken there."""
+    return with_code(re.sub(r"(?<![\w)-])-(?=\.?\d)|(?<=\de)-(?=\d)", "\N{MINUS SIGN}", text))
+
+
 def _row(one: Checked) -> str:
     where = f'<span class="where">{escape(one.statement.where)}</span>'
     cells = zip(MEASURED, (one.finding.measured, one.finding.predicted), strict=True)
-    middle = "".join(f'<td data-head="{head}">{with_code(text)}</td>' for head, text in cells)
+    middle = "".join(f'<td data-head="{head}">{_typeset(text)}</td>' for head, text in cells)
     return f'<tr><th scope="row">{_link(one)}{where}</th>{middle}<td>{_verdict(one)}</td></tr>'
 
 
@@ -199,11 +207,6 @@ def _instances(one: Checked) -> str:
 
 def _sign(word: str) -> str:
     return f'<span aria-hidden="true">{SIGNS[word][1]}</span>'
-
-
-def _short(part: Part) -> str:
-    """A name of a part that has room in a row of links."""
-    return part.name.replace("_", " ").capitalize()
 
 
 def _key(one: Checked, i: int) -> str:

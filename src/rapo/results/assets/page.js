@@ -17,6 +17,15 @@
       : String(Number(x.toPrecision(3)));
   // plotly reads names as a kind of HTML
   const plain = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const wrapped = (text, letters) => {
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const last = lines.pop(), longer = last ? `${last} ${word}` : word;
+      if (last && longer.length > letters) lines.push(last, word);
+      else lines.push(longer);
+    }
+    return lines.map(plain).join("<br>");
+  };
   const PLAIN = [{ light: "#0072b2", dark: "#5bb0f0", marker: 0, dash: 0 }, { light: "#d55e00", dark: "#ff8a4c", marker: 1, dash: 1 }];
   const lookOf = (line, i, looks) => (line.label === null ? PLAIN[i % 2] : looks[line.label]);
 
@@ -92,12 +101,17 @@
   // a power law is a straight line where both axes are logarithmic
   function rate(panel, hidden, width, looks) {
     const [traces, shape] = curves(panel, hidden, width, looks);
+    const axes = [[shape.xaxis, "x", width / 8], [shape.yaxis, "y", 34]]; // with letters that their titles have room for
     panel.lines.forEach((line, i) => {
       traces[i].text = line.x.map((x, k) => `${number(line.y[k])} at ${number(x)}`);
       traces[i].hovertemplate = `<b>${traces[i].name}</b><br>%{text}<extra></extra>`;
     });
-    for (const axis of [shape.xaxis, shape.yaxis]) {
-      Object.assign(axis, { type: "log", exponentformat: "power", showgrid: true, rangemode: "normal", tickformat: "" });
+    for (const [axis, name, letters] of axes) {
+      const values = panel.lines.flatMap((line) => line[name]), decades = Math.log10(Math.max(...values) / Math.min(...values));
+      Object.assign(axis, {
+        type: "log", exponentformat: "power", showgrid: true, rangemode: "normal", tickformat: "",
+        dtick: decades < 2 ? "D2" : Math.ceil(decades / 6), title: { ...axis.title, text: wrapped(panel[name], letters) },
+      });
     }
     return [traces, shape];
   }

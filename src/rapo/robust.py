@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -14,6 +13,7 @@ Floats = NDArray[np.float64]
 
 
 _solve_compiled = jax.jit(dual.solve)
+_reweight_compiled = jax.jit(boltzmann.reweight)
 
 
 class RobustValue(NamedTuple):
@@ -62,7 +62,7 @@ def reweight(prior: ArrayLike, scores: ArrayLike, budget: float) -> Reweighted:
         raise InputError(f"scores of shape {scores.shape} were given: allowed is one row of finite numbers")
     prior = _distribution(prior, scores.shape, "prior")
     with jax.enable_x64(True):
-        mixture = boltzmann.reweight(*map(jnp.asarray, (prior, scores, _budget(budget, ()))))
+        mixture = _reweight_compiled(prior, scores, _budget(budget, ()))
         return Reweighted(np.asarray(mixture.weights), float(mixture.temperature), float(mixture.kl))
 
 

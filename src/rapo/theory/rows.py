@@ -1,0 +1,156 @@
+"""Random rows of next-state values, and the formulas for one row written out in NumPy.
+
+The checks hold the learner's solver against these, so they are written as one would on paper and share no
+code with it. A row is a few values V `[K]` under nominal weights p `[K]`, with a KL budget.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rapo.robust import RobustValue, robust_value
+
+Floats = NDArray[np.float64]
+
+COUNT = 2000
+"""Rows in a check."""
+OUTCOMES = 8
+"""Values in a row; ties among them make rows of fewer."""
+ROUNDING = 1e-12
+"""What sums of a few numbers of size 1 may be off by, with room for cancellation."""
+
+
+class Rows(NamedTuple):
+    """n rows that have nothing in common."""
+
+    values: Floats
+    """`[n, K]`."""
+    weights: Floats
+    """`[n, K]`."""
+    budget: Floats
+    """`[n]`."""
+
+    @property
+    def spread(self) -> Floats:
+        """`[n]`, from the lowest value to the highest."""
+        return np.ptp(self.values, axis=-1)
+
+    @property
+    def ceiling(self) -> Floats:
+        """`[n]`, the budget from which on the lowest value alone is allowed: log(1 / its mass)."""
+        return ceiling(self.values, self.weights)
+
+
+class Tilted(NamedTuple):
+    """What a temperature eta makes of rows; all `[...]` but the weights."""
+
+    weights: Floats
+    """`[..., K]`, q ~ p exp(-eta V)."""
+    kl: Floats
+    """KL(q || p)."""
+    mean: Floats
+    """Of V under q."""
+    variance: Floats
+    """Of V under q."""
+    soft: Floats
+    """The entropic risk, -1/eta log E_p exp(-eta V)."""
+
+
+def draw(rng: np.random.Generator, count: int = COUNT, *, beyond: float = 0.0) -> Rows:
+    """Rows of 2 to 8 distinct values of any size and sign, some with even weights.
+
+    Budgets lie below the row's ceiling, from a thousandth of it to nine tenths, but for a share `beyond`.
+    """
+    distinct = rng.integers(2, OUTCOMES + 1, (count, 1))
+    which = np.arange(OUTCOMES) % distinct
+    heavy = rng.random((count, 1)) < 0.3
+    shapes = np.where(heavy, rng.standard_t(2, (count, OUTCOMES)), rng.normal(size=(count, OUTCOMES)))
+    values = np.take_along_axis(shapes, which, axis=1)
+    values = values / np.ptp(values, axis=1, keepdims=True) + rng.normal(size=(count, 1))
+    values = values * 10 ** rng.uniform(-1, 1, (count, 1))
+    even = rng.random((count, 1)) < 0.3
+    weights = np.where(even, 1 / OUTCOMES, rng.dirichlet(np.ones(OUTCOMES), count))
+    share = np.where(
+        rng.random(count) < beyond, rng.uniform(1, 3, count), 0.9 * 10 ** rng.uniform(-3, 0, count)
+    )
+    return Rows(values, weights, share * ceiling(values, weights))
+
+
+def worst(values: ArrayLike, weights: ArrayLike, budget: ArrayLike) -> RobustValue:
+    """The solver on up to `COUNT` rows `[n, K]` or a single one `[K]`, in one shape: it compiles but once."""
+    values = np.asarray(values, float)
+    single, (count, size) = values.ndim == 1, np.atleast_2d(values).shape
+    wide, p = np.zeros((COUNT, OUTCOMES)), np.zeros((COUNT, OUTCOMES))
+    wide[:count, :size], p[:count, :size], p[count:, 0] = values, weights, 1
+    budgets = np.zeros(COUNT)
+    budgets[:count] = budget
+    solved = robust_value(wide, p, budget=budgets)
+    value, temperature, kl, q, gap = (field[0] if single else field[:count] for field in solved)
+    return RobustValue(value, temperature, kl, q[..., :size], gap)
+
+
+def ceiling(values: ArrayLike, weights: ArrayLike) -> Floats:
+    """log(1 / mass of the lowest value) `[...]`."""
+    values = np.asarray(values, float)
+    return -np.log(np.where(values == values.min(axis=-1, keepdims=True), weights, 0).sum(axis=-1))
+
+
+def tilt(values: ArrayLike, weights: ArrayLike, temperature: ArrayLike) -> Tilted:
+    """Rows `[..., K]` at temperatures `[...]` above 0."""
+    values, temperature = np.asarray(values, float), np.asarray(temperature, float)
+    lowest = values.min(axis=-1)
+    above = values - lowest[..., None]
+    exponent = -temperature[..., None] * above
+    raised = weights * np.exp(exponent)
+    partition = raised.sum(axis=-1)
+    # Near temperature 0 the partition is close to 1, and its logarithm is small but matters.
+    log_partition = np.where(
+        partition > 0.5,
+        np.log1p(np.maximum((weights * np.expm1(exponent)).sum(axis=-1), -0.9)),
+        np.log(partition),
+    )
+    q = raised / partition[..., None]
+    mean = (q * above).sum(axis=-1)
+    variance = (q * (above - mean[..., None]) ** 2).sum(axis=-1)
+    kl = -temperature * mean - log_partition
+    return Tilted(q, kl, lowest + mean, variance, lowest - log_partition / temperature)
+
+
+def dual(values: ArrayLike, weights: ArrayLike, temperature: ArrayLike, budget: ArrayLike) -> Floats:
+    """The dual function `[...]`: the entropic risk less budget / eta."""
+    temperature = np.asarray(temperature, float)
+    return tilt(values, weights, temperature).soft - np.asarray(budget, float) / temperature
+
+
+def divergence(q: Floats, p: Floats) -> Floats:
+    """KL(q || p) `[...]`."""
+    return np.where(q > 0, q * np.log(np.where(q > 0, q, 1) / p), 0).sum(axis=-1)
+
+
+def within(rng: np.random.Generator, rows: Rows, directions: int) -> Floats:
+    """Weights `[directions, n, K]` at the edge of each row's KL ball, in random directions."""
+    toward = rng.dirichlet(np.full(OUTCOMES, 0.3), (directions, len(rows.budget)))
+    low, high = np.zeros(toward.shape[:-1]), np.ones(toward.shape[:-1])
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        over = divergence(_between(rows.weights, toward, middle), rows.weights) > rows.budget
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    return _between(rows.weights, toward, low)
+
+
+def _between(start: Floats, end: Floats, share: Floats) -> Floats:
+    return start + share[..., None] * (end - start)
+
+
+def derivative(function: Callable[[Floats], Floats], at: Floats, step: Floats) -> Floats:
+    """Of a function `[...] -> [...]`, by differences whose error is of fourth order in the step."""
+    near = function(at + step) - function(at - step)
+    far = function(at + 2 * step) - function(at - 2 * step)
+    return (8 * near - far) / (12 * step)
+
+
+def largest(values: ArrayLike) -> float:
+    """The largest of some numbers, however they are arranged."""
+    return float(np.max(np.asarray(values)))

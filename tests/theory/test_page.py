@@ -81,6 +81,7 @@ def test_no_text_breaks_out_of_the_page(hard):
 
 def test_slopes_are_told_as_one_would_write_them():
     assert slopes(Rate("", "", "", (), -0.4987, -0.5)) == "slope −0.50 measured, −0.5 claimed"  # noqa: RUF001
+    assert slopes(Rate("", "", "", (), -0.001, 1 / 3)) == "slope 0.00 measured, 0.333 claimed"
 
 
 def test_only_points_with_a_logarithm_are_drawn():

@@ -35,8 +35,23 @@ def _part(short: str, title: str, *modules: str) -> Part:
     return Part(modules[0], short, title, tuple(one for statements in found for one in statements))
 
 
-PARTS: tuple[Part, ...] = ()
-STATEMENTS: tuple[Statement, ...] = tuple(statement for part in PARTS for statement in part.statements)
+PARTS = (
+    _part("Expectation", "The worst expectation in a KL ball", "expectation"),
+    _part("Temperature", "The temperature, and what an error in it costs", "temperature"),
+    _part("AdvNet", "AdvNet: its targets and its losses", "advnet"),
+    _part("Other balls", "Balls other than KL's", "balls"),
+    _part("Sampling", "The dual from samples", "sampling"),
+    _part("Mixtures", "Mixtures of models", "mixtures"),
+    _part("Joint budget", "One budget for models and trajectories", "joint_budget", "trajectories"),
+    _part(
+        "Finite ensembles",
+        "K models in place of a family",
+        "finite_ensemble",
+        "finite_temperature",
+        "finite_operator",
+    ),
+)
+STATEMENTS = tuple(statement for part in PARTS for statement in part.statements)
 
 
 def check_all(

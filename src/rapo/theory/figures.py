@@ -32,7 +32,7 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def slopes(rate: Rate) -> str:
     """The measured and the claimed slope, in words."""
-    return f"slope {_signed(f'{rate.slope:.2f}')} measured, {_signed(f'{rate.predicted:.3g}')} claimed"
+    return f"slope {_signed(f'{rate.slope:z.2f}')} measured, {_signed(f'{rate.predicted:.3g}')} claimed"
 
 
 def printed(rate: Rate) -> Figure:

@@ -179,8 +179,8 @@ def _facts(facts: Mapping[str, str], kind: str = "") -> str:
 
 
 def _typeset(text: str) -> str:
-    """The HTML of a text, with minus signs before numbers and in exponents: no line is broken there."""
-    return with_code(re.sub(r"(?<![\w)-])-(?=\.?\d)|(?<=\de)-(?=\d)", "\N{MINUS SIGN}", text))
+    """The HTML of a text, with minus signs before quantities and in exponents: no line is broken there."""
+    return with_code(re.sub(r"(?<![\w)-])-(?=[\w.(])|(?<=\de)-(?=\d)", "\N{MINUS SIGN}", text))
 
 
 def _row(one: Checked) -> str:

@@ -245,3 +245,25 @@ def test_rows_of_any_size_are_solved_alike(size):
     sized = dual.solve(row * size, jnp.full(3, 1 / 3), 0.1)
     np.testing.assert_allclose(sized.weights, usual.weights, rtol=1e-4)
     np.testing.assert_allclose(sized.value / size, usual.value, rtol=1e-5)
+
+
+def test_bounds_enclose_the_worst_expectation_from_any_temperature_and_close_in_on_it():
+    rng = np.random.default_rng(5)
+    with jax.enable_x64(True):
+        values = jnp.asarray(rng.normal(size=(500, 8)) * 10 ** rng.uniform(-3, 3, (500, 1)))
+        weights = jnp.asarray(rng.dirichlet(np.full(8, 0.5), 500))
+        weights = weights.at[:100, 0].set(0)
+        weights /= weights.sum(axis=1, keepdims=True)
+        budget = jnp.asarray(10 ** rng.uniform(-6, 1, 500))
+        exact = jax.jit(dual.solve)(values, weights, budget)
+        again = jax.jit(dual.bounds)
+        size = np.asarray(jnp.abs(values).max(axis=1))
+        for start in (jnp.zeros(500), exact.temperature * 10 ** rng.uniform(-2, 2, 500), exact.temperature):
+            found = again(values, weights, budget, start)
+            widths = [found.upper - found.lower]
+            for _ in range(30):
+                assert (found.lower <= exact.value + 1e-12 * size).all()
+                assert (found.upper >= exact.value - 1e-12 * size).all()
+                found = again(values, weights, budget, found.temperature)
+                widths.append(found.upper - found.lower)
+            np.testing.assert_array_less(widths[-1], 1e-9 * size)

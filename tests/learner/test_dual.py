@@ -267,3 +267,18 @@ def test_bounds_enclose_the_worst_expectation_from_any_temperature_and_close_in_
                 found = again(values, weights, budget, found.temperature)
                 widths.append(found.upper - found.lower)
             np.testing.assert_array_less(widths[-1], 1e-9 * size)
+
+
+def test_a_rare_and_very_low_value_does_not_hide_the_root():
+    # The rare value makes up nearly all of the standard deviation, so in its units the root is far below 1.
+    values = np.array([[-1e4, 0.0, 1.0], [-1e5, 0.0, 1.0]])
+    weights = np.array([[1e-9, 0.5, 0.5], [1e-10, 0.9, 0.1]])
+    weights /= weights.sum(axis=1, keepdims=True)
+    with jax.enable_x64(True):
+        for budget in (0.1, 1.0, 3.0):
+            solved = jax.jit(dual.solve)(values, weights, budget)
+            for row in range(len(values)):
+                value, temperature, _ = reference(values[row], weights[row], budget)
+                assert float(solved.value[row]) == pytest.approx(value, rel=1e-9)
+                assert float(solved.temperature[row]) == pytest.approx(temperature, rel=1e-9)
+                assert abs(float(solved.gap[row])) < 1e-9 * abs(value)

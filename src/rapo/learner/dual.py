@@ -273,7 +273,9 @@ def _root(scaled: Array, weights: Array, budget: Array, iterations: int, first: 
     """The temperature `[...]` at which the KL of standardised rows meets the budget, searched from `first`.
 
     Newton's method on sqrt(2 KL), which is the temperature itself while that is small, inside a bracket
-    that shrinks; a step that would leave the bracket goes to its geometric middle instead.
+    that shrinks; a step that would leave the bracket goes to its geometric middle instead. KL is at most the
+    temperature times how far the mean falls, and that is at most how far the lowest value is below it: so
+    the budget over that depth bounds the root from below, however rare the lowest value is.
     """
     goal = jnp.sqrt(2 * budget)
 
@@ -289,10 +291,12 @@ def _root(scaled: Array, weights: Array, budget: Array, iterations: int, first: 
         newton = temperature + step
         done = jnp.abs(step) <= 4 * jnp.finfo(step.dtype).eps * temperature
         inside = (newton >= low) & (newton <= high)
-        middle = jnp.sqrt(jnp.maximum(low, 1e-3 * goal) * high)
+        middle = jnp.sqrt(low * high)
         return jnp.where(done, temperature, jnp.where(inside, newton, middle)), low, high
 
     first = goal if first is None else jnp.where((first > 0) & (first < SHARPEST), first, goal)
-    start = jnp.clip(first, 1e-30, SHARPEST)
-    low, high = jnp.zeros_like(start), jnp.full_like(start, SHARPEST)
+    depth = -jnp.min(jnp.where(_broadcast(weights, scaled) > 0, scaled, jnp.inf), axis=-1)
+    low = jnp.clip(budget / jnp.where(depth > 0, depth, 1), 1e-30, SHARPEST)
+    high = jnp.full_like(low, SHARPEST)
+    start = jnp.clip(first, low, high)
     return jax.lax.fori_loop(0, iterations, improve, (start, low, high))[0]

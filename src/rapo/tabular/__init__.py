@@ -1,5 +1,6 @@
 """Exact robust MDPs: finite states and actions, and a ball around every row of the nominal kernel."""
 
+from rapo.tabular.classic import inventory, machine_replacement, random_mdp, slippery_grid
 from rapo.tabular.markov import exact_value, occupancy
 from rapo.tabular.mdp import Mdp
 from rapo.tabular.operator import BALLS, Ball, backup, worst_kernel
@@ -23,9 +24,13 @@ __all__ = [
     "backup",
     "evaluate",
     "exact_value",
+    "inventory",
+    "machine_replacement",
     "occupancy",
     "policy_iteration",
+    "random_mdp",
     "robust_occupancy",
+    "slippery_grid",
     "value_iteration",
     "worst_kernel",
 ]

@@ -100,7 +100,7 @@ class Mdp:
         most = max(1, int(possible.sum(axis=2).max(initial=0)))
         successors = np.argsort(~possible, axis=2, kind="stable")[:, :, :most]
         probabilities = np.take_along_axis(kernel, successors, axis=2)
-        return cls(np.asarray(rewards, np.float64), successors.astype(np.int32), probabilities, discount)
+        return cls(_array("rewards", rewards, 2), successors.astype(np.int32), probabilities, discount)
 
     @property
     def states(self) -> int:
@@ -126,8 +126,17 @@ class Mdp:
         return kernel
 
     def under(self, probabilities: ArrayLike) -> Self:
-        """The same MDP with other probabilities `[S, A, M]` of its successors."""
-        return replace(self, probabilities=np.asarray(probabilities, np.float64))
+        """The same MDP with other probabilities `[S, A, M]` of its successors; the impossible stays so."""
+        probabilities = _array("probabilities", probabilities, 3)
+        if probabilities.shape == self.probabilities.shape:
+            new = (probabilities > 0) & (self.probabilities == 0) & self.allowed[..., None]
+            if new.any():
+                state, action, place = np.argwhere(new)[0]
+                raise InputError(
+                    f"successor number {place} of action {action} in state {state} was given a probability "
+                    f"of {probabilities[state, action, place]:g}: allowed is 0, as before"
+                )
+        return replace(self, probabilities=probabilities)
 
     def distribution(self, policy: ArrayLike) -> Floats:
         """A policy as distributions over actions `[S, A]`, given as such or as actions `[S]`."""

@@ -59,8 +59,9 @@ def model(mdp: Mdp, budget: ArrayLike) -> Model:
         raise InputError(
             f"budgets of shape {budget.shape} were given: allowed are one number and {mdp.rewards.shape}"
         )
-    if not np.isfinite(budget).all() or (budget < 0).any():
-        raise InputError(f"budget {budget.min():g} was given: allowed are finite numbers from 0")
+    good = np.isfinite(budget) & (budget >= 0)
+    if not good.all():
+        raise InputError(f"budget {budget[~good][0]:g} was given: allowed are finite numbers from 0")
     rows = (mdp.rewards, mdp.successors, mdp.probabilities, mdp.discount, budget)
     return Model(*(jnp.asarray(row) for row in rows))
 
@@ -99,15 +100,17 @@ def _bounds(rows: Array, model: Model, solved: dual.Robust) -> tuple[Array, Arra
     """Values that enclose the worst expectation of each row, wherever the search for a temperature stopped.
 
     Above: the tilted mean where it is feasible; else the mean under a mixture of tilted and nominal weights,
-    whose KL is at most its share of the tilted one's.
+    whose KL is at most its share of the tilted one's. Below: the dual, or the lowest value where rounding hid
+    the spread of a row and nothing was tilted.
     """
     mean = dual.expectation(rows, model.probabilities)
     over = solved.kl > model.budget
     share = jnp.where(over, model.budget / jnp.where(over, solved.kl, 1), 1)
     upper = share * solved.value + (1 - share) * mean
     lowest = jnp.min(jnp.where(model.probabilities > 0, rows, jnp.inf), axis=-1)
-    lower = jnp.clip(solved.value + solved.gap, lowest, upper)
-    return lower, upper
+    flat = (solved.temperature == 0) & (model.budget > 0)
+    lower = jnp.where(flat, lowest, jnp.clip(solved.value + solved.gap, lowest, upper))
+    return jnp.minimum(lower, upper), upper
 
 
 _apply = jax.jit(apply, static_argnames=("ball", "iterations"))

@@ -5,6 +5,7 @@ fixed point, and `error` is that bound with an allowance for rounding. A budget 
 """
 
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, inf, log
 from typing import Any
 
@@ -15,6 +16,7 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from rapo.errors import InputError
+from rapo.learner import dual
 from rapo.tabular import operator
 from rapo.tabular.markov import exact_value, occupancy
 from rapo.tabular.mdp import Floats, Mdp
@@ -22,7 +24,7 @@ from rapo.tabular.operator import Ball, Model
 
 TOLERANCE = 1e-8
 WARM = 1
-"""Iterations of the search for temperatures in every sweep but the first: values move little in between."""
+"""Iterations of the search for temperatures from those of the last sweep, which moved values but little."""
 _ROUNDING = 64 * np.finfo(np.float64).eps
 """Share of the largest value by which rounding may falsify one application of the operator."""
 _MOST = 200
@@ -63,22 +65,10 @@ def evaluate(
     """
     operator.check_ball(ball)
     _check_tolerance(tolerance)
-    chosen = mdp.distribution(policy)
-    value, least = exact_value(mdp, chosen), inf
-    for sweeps in range(1, _MOST + 1):
-        step = operator.solved(mdp, value, budget, ball)
-        lower, upper = np.asarray(step.lower), np.asarray(step.upper)
-        unsure = (upper - lower)[mdp.allowed].max()
-        residual = np.abs(_average(chosen, lower) - value).max()
-        rounding = _ROUNDING * np.abs(value).max()
-        error = float((residual + unsure + rounding) / (1 - mdp.discount))
-        if error <= tolerance:
-            return Evaluated(value, lower, np.asarray(step.temperature), error, sweeps)
-        if sweeps > 10 and error >= 0.5 * least:
-            break
-        least = min(least, error)
-        value = exact_value(mdp.under(step.weights), chosen)
-    raise _too_fine(tolerance, least)
+    found = _evaluate(mdp, policy, budget, ball, tolerance)
+    if found.error > tolerance:
+        raise _too_fine(tolerance, found.error)
+    return found
 
 
 def value_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: float = TOLERANCE) -> Solved:
@@ -87,7 +77,7 @@ def value_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: f
     _check_tolerance(tolerance)
     gamma = mdp.discount
     size = np.abs(mdp.rewards[mdp.allowed]).max() / (1 - gamma)
-    limit = 100 + max(0, ceil(log(max(size, tolerance) / (tolerance * (1 - gamma)) + 1) / -log(gamma)))
+    limit = 100 + 2 * max(0, ceil(log(max(size, tolerance) / (tolerance * (1 - gamma)) + 1) / -log(gamma)))
     with jax.enable_x64(True):
         model = operator.model(mdp, budget)
         kind = ball if np.any(np.asarray(budget) > 0) else None
@@ -100,11 +90,15 @@ def value_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: f
 
 def policy_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: float = TOLERANCE) -> Solved:
     """The same by evaluating a policy, improving it where that pays, and so on: few steps, but long ones."""
+    operator.check_ball(ball)
+    _check_tolerance(tolerance)
     gamma = mdp.discount
-    policy = np.where(mdp.allowed, mdp.rewards, -inf).argmax(axis=1)
+    policy = mdp.rewards.argmax(axis=1)
     states, sweeps = np.arange(mdp.states), 0
     for _ in range(_MOST):
-        found = evaluate(mdp, policy, budget, ball, 0.5 * tolerance)
+        found = _evaluate(mdp, policy, budget, ball, 0.5 * tolerance)
+        if found.error > 0.5 * tolerance:
+            raise _too_fine(tolerance, 2 * found.error)
         sweeps += found.sweeps
         gain = found.action_value.max(axis=1) - found.action_value[states, policy]
         better = gain > 0.25 * (1 - gamma) * tolerance
@@ -129,6 +123,28 @@ def robust_occupancy(
     return occupancy(mdp.under(operator.worst_kernel(mdp, value, budget, ball)), policy, initial)
 
 
+def _evaluate(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball, tolerance: float) -> Evaluated:
+    """Within the tolerance, or else as near as it came."""
+    chosen = mdp.distribution(policy)
+    value, best = exact_value(mdp, chosen), None
+    for sweeps in range(1, _MOST + 1):
+        step = operator.solved(mdp, value, budget, ball)
+        lower, upper = np.asarray(step.lower), np.asarray(step.upper)
+        unsure = (upper[mdp.allowed] - lower[mdp.allowed]).max()
+        residual = np.abs(_average(chosen, lower) - value).max()
+        rounding = _ROUNDING * np.abs(value).max()
+        error = float((residual + unsure + rounding) / (1 - mdp.discount))
+        found = Evaluated(value, lower, np.asarray(step.temperature), error, sweeps)
+        if error <= tolerance:
+            return found
+        if best is not None and sweeps > 10 and error >= 0.5 * best.error:
+            break
+        best = found if best is None or error < best.error else best
+        value = exact_value(mdp.under(step.weights), chosen)
+    assert best is not None
+    return best
+
+
 def sweep(
     model: Model, value: Array, temperature: Array, ball: Ball | None, iterations: int = WARM
 ) -> tuple[Array, Array, Array]:
@@ -144,20 +160,31 @@ def sweep(
 def _iterate(
     model: Model, value: Array, tolerance: float, limit: int, ball: Ball | None
 ) -> tuple[Array, ...]:
-    """Value iteration, warm from sweep to sweep: value, bounds from below, temperatures, error and sweeps."""
+    """Value iteration, warm from sweep to sweep: value, bounds from below, temperatures, error and sweeps.
 
-    def advance(state: tuple[Any, ...], iterations: int = WARM) -> tuple[Any, ...]:
+    A warm search may lose its way where a very low value among the successors is rare. Then the bounds are
+    too far apart for the values to converge, and the search is done again in full.
+    """
+
+    def measure(step: tuple[Array, Array, Array], value: Array) -> tuple[Array, ...]:
+        """The new value, how far it moved, how unsure it is and what rounding may have done to it."""
+        moved = step[0].max(axis=1)
+        unsure = jnp.max(step[1].max(axis=1) - moved)
+        return moved, jnp.abs(moved - value).max(), unsure, _ROUNDING * jnp.abs(moved).max()
+
+    def advance(state: tuple[Any, ...]) -> tuple[Any, ...]:
         value, _, temperature, _, sweeps = state
-        lower, upper, temperature = sweep(model, value, temperature, ball, iterations)
-        moved = lower.max(axis=1)
-        unsure = jnp.max(upper.max(axis=1) - moved)
-        rounding = _ROUNDING * jnp.abs(moved).max()
-        change = jnp.abs(moved - value).max()
+        step = sweep(model, value, temperature, ball)
+        _, change, unsure, rounding = measure(step, value)
+        lost = unsure > jnp.maximum(0.1 * (1 - model.discount) * change, rounding)
+        full = partial(sweep, model, value, temperature, ball, dual.ITERATIONS)
+        step = jax.lax.cond(lost, full, lambda: step)
+        moved, change, unsure, rounding = measure(step, value)
         error = (model.discount * change + unsure + rounding) / (1 - model.discount)
-        return moved, lower, temperature, error, sweeps + 1
+        return moved, step[0], step[2], error, sweeps + 1
 
     pairs = jnp.zeros_like(model.rewards)
-    first = advance((value, pairs, pairs, jnp.inf, 0), operator.dual.ITERATIONS)
+    first = (value, pairs, pairs, jnp.inf, 0)
     return jax.lax.while_loop(lambda s: (s[3] > tolerance) & (s[4] < limit), advance, first)
 
 

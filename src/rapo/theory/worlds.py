@@ -1,0 +1,135 @@
+"""The MDPs on which statements about operators and policies are checked: classic ones and random ones.
+
+All are brought to one shape, so that nothing is compiled twice: spare states are copies of the first one that
+nothing leads to, spare actions are not allowed and spare successors have no probability. What is drawn for
+the states of a world is copied along, so that neither a largest difference nor a range notices.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rapo.tabular import Mdp, inventory, machine_replacement, random_mdp, slippery_grid
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SHAPE = (20, 7, 5)
+"""States, actions and successors of every world."""
+BUDGETS = (0.01, 0.1, 1.0)
+"""From a nudge to one that allows the worst successor of some pairs."""
+ROUNDING = 1e-12
+"""What rounding may do to a sum of products, as a share of the largest number in it; some thousand times that
+of one operation."""
+
+
+@dataclass(frozen=True)
+class World:
+    """An MDP in the common shape."""
+
+    name: str
+    mdp: Mdp
+    size: int
+    """How many states are its own."""
+
+    @property
+    def origin(self) -> Ints:
+        """`[S]`, which of its own states each state is or copies."""
+        return np.where(np.arange(self.mdp.states) < self.size, np.arange(self.mdp.states), 0)
+
+    @property
+    def initial(self) -> Floats:
+        """`[S]`, uniform over its own states."""
+        return np.where(np.arange(self.mdp.states) < self.size, 1 / self.size, 0.0)
+
+    def values(self, rng: np.random.Generator, scale: float = 1.0) -> Floats:
+        """Random values `[S]`."""
+        return scale * rng.normal(size=self.size)[self.origin]
+
+    def actions(self, rng: np.random.Generator) -> Ints:
+        """A random deterministic policy `[S]`."""
+        ranks = np.where(self.mdp.allowed, rng.random(self.mdp.rewards.shape), -1)
+        return ranks.argmax(axis=1)[self.origin]
+
+    def policy(self, rng: np.random.Generator) -> Floats:
+        """A random stochastic policy `[S, A]`, from even to nearly deterministic."""
+        raw = np.where(self.mdp.allowed, rng.exponential(size=self.mdp.rewards.shape) ** rng.uniform(0, 4), 0)
+        return (raw / raw.sum(axis=1, keepdims=True))[self.origin]
+
+
+def worlds(rng: np.random.Generator, random: int = 5) -> list[World]:
+    """The machine, the grid, the shop and some random MDPs."""
+    classic: dict[str, Callable[[], Mdp]] = {
+        "machine replacement": machine_replacement,
+        "slippery grid": slippery_grid,
+        "inventory": inventory,
+    }
+    found = [fitted(name, make()) for name, make in classic.items()]
+    for number in range(random):
+        discount = rng.choice([0.5, 0.8, 0.95])
+        found.append(fitted(f"random {number + 1}", random_mdp(rng, 8, 4, 5, float(discount))))
+    return found
+
+
+def fitted(name: str, mdp: Mdp) -> World:
+    """An MDP in the common shape."""
+    own = mdp.states
+    rewards = np.full(SHAPE[:2], -np.inf)
+    leads = np.zeros(SHAPE, np.int32)
+    probabilities = np.zeros(SHAPE)
+    places = (slice(own), slice(mdp.actions), slice(mdp.successors.shape[2]))
+    rewards[places[:2]] = mdp.rewards
+    leads[places] = mdp.successors
+    probabilities[places] = mdp.probabilities
+    for array in (rewards, leads, probabilities):
+        array[own:] = array[0]
+    return World(name, Mdp(rewards, leads, probabilities, mdp.discount), own)
+
+
+def copies(mdp: Mdp, count: int) -> Mdp:
+    """So many times the same MDP side by side: one state for each copy and state, copy by copy."""
+    shift = mdp.states * np.arange(count)
+    leads = np.concatenate([mdp.successors + offset for offset in shift])
+    repeated = (np.concatenate([array] * count) for array in (mdp.rewards, mdp.probabilities))
+    rewards, probabilities = repeated
+    return Mdp(rewards, leads.astype(np.int32), probabilities, mdp.discount)
+
+
+def average(policy: Floats, pairs: Floats) -> Floats:
+    """Mean `[S]` of `[S, A]` under a policy `[S, A]`; actions it never takes may be worth minus infinity."""
+    return np.where(policy > 0, policy * np.where(policy > 0, pairs, 0), 0).sum(axis=1)
+
+
+def oscillation(values: Floats) -> float:
+    """The largest value less the smallest."""
+    return float(values.max() - values.min())
+
+
+def tilt(rows: Floats, weights: Floats, temperature: Floats | float) -> tuple[Floats, Floats]:
+    """Tilted weights `[..., M]` and entropic risk `[...]` of rows `[..., M]` at positive temperatures.
+
+    Written out apart from the learner, so that one is a check of the other.
+    """
+    eta = np.broadcast_to(np.asarray(temperature, float), rows.shape[:-1])[..., None]
+    lowest = np.where(weights > 0, rows, np.inf).min(axis=-1, keepdims=True)
+    raised = weights * np.exp(-eta * np.where(weights > 0, rows - lowest, 0))
+    total = raised.sum(axis=-1, keepdims=True)
+    return raised / total, (lowest - np.log(total) / eta)[..., 0]
+
+
+def divergence(q: Floats, p: Floats) -> Floats:
+    """KL(q || p) `[...]` of distributions `[..., M]`."""
+    return np.sum(np.where(q > 0, q * np.log(np.where(q > 0, q, 1) / np.where(p > 0, p, 1)), 0), axis=-1)
+
+
+def interior(mdp: Mdp, value: Floats, budget: float) -> NDArray[np.bool_]:
+    """`[S, A]`, where successors differ in value, and the budget does not allow the lowest of them alone."""
+    rows, possible = value[mdp.successors], mdp.probabilities > 0
+    lowest = np.where(possible, rows, np.inf).min(axis=-1)
+    highest = np.where(possible, rows, -np.inf).max(axis=-1)
+    near = possible & (rows <= lowest[..., None] + ROUNDING * np.abs(value).max())
+    reached = -np.log(np.where(near, mdp.probabilities, 0).sum(axis=-1))
+    spread = highest - lowest > 1e3 * ROUNDING * np.abs(value).max()
+    return mdp.allowed & spread & (reached > budget * (1 + ROUNDING))

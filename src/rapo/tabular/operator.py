@@ -90,7 +90,7 @@ def apply(model: Model, value: Array, ball: Ball) -> Backup:
 
 
 def apply_again(model: Model, value: Array, temperature: Array) -> tuple[Array, Array, Array]:
-    """Lower and upper bound within a KL ball, from the temperature of much the same values, and a better one."""
+    """Bounds within a KL ball from the temperature of much the same values, and a better temperature."""
     found = dual.bounds(value[model.successors], model.probabilities, model.budget, temperature)
     lower, upper = (model.rewards + model.discount * end for end in (found.lower, found.upper))
     return lower, upper, found.temperature

@@ -162,7 +162,20 @@ def test_a_user_sees_the_sentence_and_no_traceback(tmp_path):
 
 @pytest.mark.parametrize(
     "command",
-    ["", "bench", "demo", "train", "resume", "options", "eval", "sweep", "search", "grid", "report"],
+    [
+        "",
+        "bench",
+        "demo",
+        "train",
+        "resume",
+        "options",
+        "eval",
+        "sweep",
+        "search",
+        "grid",
+        "report",
+        "theory",
+    ],
 )
 def test_help_teaches(command, capsys):
     with pytest.raises(SystemExit) as stopped:

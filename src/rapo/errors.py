@@ -22,6 +22,10 @@ class TrainingError(RuntimeError):
     """Training can't go on; what was saved before is intact."""
 
 
+class TheoryError(RuntimeError):
+    """A statement of the theory did not turn out as expected; what was found has been shown and written."""
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with everything saved; says how to go on."""
 

@@ -1,15 +1,12 @@
-"""Tiny real runs, evidence for them in the formats of run folders, and a real browser."""
+"""Tiny real runs, and evidence for them in the formats of run folders."""
 
 import json
-import os
 import shutil
-import subprocess
 from dataclasses import asdict
 
 import numpy as np
 import polars as pl
 import pytest
-from playwright.sync_api import sync_playwright
 
 import rapo
 from rapo.results.report import report
@@ -19,7 +16,6 @@ from rapo.runs.sweep import SCHEMA
 TINY = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2}
 SCALES = (0.5, 0.8, 1.0, 1.2, 1.5)
 EPISODES = 3
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def add_sweep(folder, level=100.0, fall=1.0, diverged=()):
@@ -106,25 +102,3 @@ def written(bare, evidence, tmp_path_factory):
         evidence["heatmap"](run)
     report([folder / "runs"], folder / "report")
     return folder
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Debian's chromium without a window."""
-    path = find_browser()
-    if path is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        for command in ("apt-get update", "apt-get install -y --no-install-recommends chromium"):
-            subprocess.run(command.split(), capture_output=True, env=quiet)
-        path = find_browser()
-    if path is None:
-        pytest.fail("no chromium was found for the browser tests: install it with apt-get install chromium")
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        started = playwright.chromium.launch(executable_path=path, args=arguments)
-        yield started
-        started.close()
-
-
-def find_browser():
-    return next(filter(None, map(shutil.which, BROWSERS)), None)

@@ -1,7 +1,6 @@
 """The page in a real browser."""
 
 import re
-from contextlib import contextmanager
 from itertools import pairwise
 
 import pytest
@@ -10,26 +9,6 @@ import pytest
 @pytest.fixture
 def address(written):
     return (written / "report" / "index.html").as_uri()
-
-
-@contextmanager
-def opened(browser, address, figures="", width=1400, scheme="light"):
-    """The page with figures drawn whose names contain `figures`; what went wrong is in `page.wrong`."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    page.wrong = []
-    page.on("console", lambda message: page.wrong.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: page.wrong.append(str(error)))
-    page.on(
-        "request",
-        lambda asked: None if asked.url.startswith(("file:", "data:")) else page.wrong.append(asked.url),
-    )
-    page.goto(address)
-    for figure in page.query_selector_all(f'figure[data-figure*="{figures}"]'):
-        figure.scroll_into_view_if_needed()
-        figure.wait_for_selector(".plot .main-svg", state="attached")
-    yield page
-    context.close()
 
 
 def curves(page, figure):
@@ -46,8 +25,8 @@ def curves(page, figure):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1400])
-def test_the_page_loads_without_errors_or_requests_and_fits_its_screen(browser, address, width, scheme):
-    with opened(browser, address, width=width, scheme=scheme) as page:
+def test_the_page_loads_without_errors_or_requests_and_fits_its_screen(opened, address, width, scheme):
+    with opened(address, width=width, scheme=scheme) as page:
         assert page.wrong == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         for plot in page.query_selector_all(".plot"):
@@ -59,9 +38,9 @@ def test_the_page_loads_without_errors_or_requests_and_fits_its_screen(browser, 
         assert len(rows) == (4 if width == 400 else 1)
 
 
-def test_a_click_in_the_legend_hides_a_curve_with_its_band_and_two_show_it_alone(browser, address):
+def test_a_click_in_the_legend_hides_a_curve_with_its_band_and_two_show_it_alone(opened, address):
     figure = "task-hopper-robustness"
-    with opened(browser, address, "robustness") as page:
+    with opened(address, "robustness") as page:
         before = curves(page, figure)
         assert before[0] == {"lines": ["rapo models=3", "ppo"], "bands": ["ppo"], "drawn": 3}
         button = page.query_selector(f'[data-figure="{figure}"] .legend button[data-label="ppo"]')
@@ -78,16 +57,16 @@ def test_a_click_in_the_legend_hides_a_curve_with_its_band_and_two_show_it_alone
         assert page.wrong == []
 
 
-def test_hovering_shows_the_numbers(browser, address):
-    with opened(browser, address, "task-hopper-robustness") as page:
+def test_hovering_shows_the_numbers(opened, address):
+    with opened(address, "task-hopper-robustness") as page:
         plot = page.query_selector('[data-figure="task-hopper-robustness"] .plot')
         plot.query_selector(".nsewdrag").hover()
         text = page.wait_for_selector(".hoverlayer .hovertext").text_content()
         assert re.fullmatch(r"(rapo models=3|ppo) at [\d.]+[\d.]+( \(.*\))?\d seeds?", text)
 
 
-def test_another_run_can_be_chosen(browser, address):
-    with opened(browser, address, "task-hopper") as page:
+def test_another_run_can_be_chosen(opened, address):
+    with opened(address, "task-hopper") as page:
         page.select_option('[data-figure="task-hopper-mixture"] select', index=0)
         select = page.query_selector('[data-figure="task-hopper-heatmaps"] select')
         assert [option.text_content() for option in select.query_selector_all("option")] == [
@@ -99,20 +78,20 @@ def test_another_run_can_be_chosen(browser, address):
         assert page.wrong == []
 
 
-def test_light_and_dark_are_two_looks_and_the_plots_follow(browser, address):
+def test_light_and_dark_are_two_looks_and_the_plots_follow(opened, address):
     look = """() => [
         getComputedStyle(document.body).backgroundColor,
         document.querySelector('.plot .xtick text').style.fill,
         document.querySelector('.plot .trace:last-child .js-line').style.stroke,
     ]"""
-    with opened(browser, address, "task-hopper-robustness") as page:
+    with opened(address, "task-hopper-robustness") as page:
         light = page.evaluate(look)
         page.emulate_media(color_scheme="dark")
         page.wait_for_function(f"light => ({look})().every((x, i) => x !== light[i])", arg=light)
 
 
-def test_the_page_is_readable_by_more_than_eyes(browser, address):
-    with opened(browser, address) as page:
+def test_the_page_is_readable_by_more_than_eyes(opened, address):
+    with opened(address) as page:
         levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => Number(h.tagName[1]))")
         assert levels[0] == 1
         assert levels.count(1) == 1

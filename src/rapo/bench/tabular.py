@@ -47,7 +47,8 @@ def measure(ball: Ball, seconds: float) -> Row:
         robust = _Sweeps(model, ball)
         plain = _Sweeps(model, None)
         for _ in range(WARM_UP):
-            robust(), plain()
+            robust()
+            plain()
         turns = take_turns(seconds, lambda: None, lambda: timed(plain), lambda: timed(robust))
     plain_seconds, robust_seconds = typical(turns)
     pairs = STATES * ACTIONS

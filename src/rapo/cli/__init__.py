@@ -11,9 +11,10 @@ from rapo.cli.demo import Demo
 from rapo.cli.evidence import Eval, Search, Sweep
 from rapo.cli.grid import Grid
 from rapo.cli.report import Report
+from rapo.cli.theory import Theory
 from rapo.cli.train import Resume, Train
 from rapo.cli.world import Options, Tasks
-from rapo.errors import InputError, TrainingError
+from rapo.errors import InputError, TheoryError, TrainingError
 
 Command = (
     Annotated[Tasks, tyro.conf.subcommand("tasks")]
@@ -26,6 +27,7 @@ Command = (
     | Annotated[Grid, tyro.conf.subcommand("grid")]
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Demo, tyro.conf.subcommand("demo")]
+    | Annotated[Theory, tyro.conf.subcommand("theory")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
 
@@ -43,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InputError as error:
         print(f"rapo: {error}", file=sys.stderr)
         sys.exit(2)
-    except TrainingError as error:
+    except (TrainingError, TheoryError) as error:
         print(f"rapo: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt as interrupt:

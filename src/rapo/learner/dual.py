@@ -51,17 +51,10 @@ class _Row(NamedTuple):
     flat: Array
 
 
-def solve(
-    values: Array,
-    weights: Array,
-    budget: Array | float,
-    iterations: int = ITERATIONS,
-    start: Array | None = None,
-) -> Robust:
+def solve(values: Array, weights: Array, budget: Array | float, iterations: int = ITERATIONS) -> Robust:
     """The worst expectation of each row within its KL budget, exact at the ends.
 
     Rows without spread and budgets of 0 give the mean; budgets that allow the minimum give the minimum.
-    To solve much the same rows again, give the last temperatures as `start` `[...]`, and few iterations.
     """
     row = _standardise(values, weights)
     budget = jnp.broadcast_to(jnp.asarray(budget, values.dtype), row.mean.shape)
@@ -71,9 +64,7 @@ def solve(
     ceiling = -jnp.log(only_lowest.sum(axis=-1))
     minimum = ~mean_only & (budget >= ceiling)
     interior = ~mean_only & ~minimum
-    used = jnp.where(interior, budget, 0.5 * ceiling)
-    first = None if start is None else start * row.spread
-    scaled_temperature = _root(row.scaled, weights, used, iterations, first)
+    scaled_temperature = _root(row.scaled, weights, jnp.where(interior, budget, 0.5 * ceiling), iterations)
     scaled_temperature = jnp.where(minimum, SHARPEST, jnp.where(mean_only, 0, scaled_temperature))
     q, kl = _tilt(row.scaled, weights, scaled_temperature)
     only_lowest = only_lowest / only_lowest.sum(axis=-1, keepdims=True)
@@ -129,6 +120,7 @@ def bounds(values: Array, weights: Array, budget: Array | float, temperature: Ar
     near, far = temperature / STRIDE, temperature * STRIDE
     stuck = jnp.where(over, near, far)
     moved = jnp.clip(jnp.where((variance > 0) & (used > 0), temperature + step, stuck), near, far)
+    lower, upper = (jnp.where(budget > 0, end, mean) for end in (lower, upper))
     return Bounds(floor + lower, floor + upper, jnp.minimum(moved, SHARPEST / unit))
 
 
@@ -269,8 +261,8 @@ def _tilted_exponent(exponent: Array, weights: Array) -> tuple[Array, Array, Arr
     return raised / total, x - top - log_total, (top + log_total)[..., 0]
 
 
-def _root(scaled: Array, weights: Array, budget: Array, iterations: int, first: Array | None) -> Array:
-    """The temperature `[...]` at which the KL of standardised rows meets the budget, searched from `first`.
+def _root(scaled: Array, weights: Array, budget: Array, iterations: int) -> Array:
+    """The temperature `[...]` at which the KL of standardised rows meets the budget.
 
     Newton's method on sqrt(2 KL), which is the temperature itself while that is small, inside a bracket
     that shrinks; a step that would leave the bracket goes to its geometric middle instead. KL is at most the
@@ -294,9 +286,8 @@ def _root(scaled: Array, weights: Array, budget: Array, iterations: int, first: 
         middle = jnp.sqrt(low * high)
         return jnp.where(done, temperature, jnp.where(inside, newton, middle)), low, high
 
-    first = goal if first is None else jnp.where((first > 0) & (first < SHARPEST), first, goal)
     depth = -jnp.min(jnp.where(_broadcast(weights, scaled) > 0, scaled, jnp.inf), axis=-1)
     low = jnp.clip(budget / jnp.where(depth > 0, depth, 1), 1e-30, SHARPEST)
     high = jnp.full_like(low, SHARPEST)
-    start = jnp.clip(first, low, high)
+    start = jnp.clip(goal, low, high)
     return jax.lax.fori_loop(0, iterations, improve, (start, low, high))[0]

@@ -75,3 +75,14 @@ def looks(groups: Iterable[Group]) -> dict[str, Look]:
         for dash, label in enumerate(ordered):
             found[label] = Look(light, dark, number % len(MARKERS), dash % len(DASHES))
     return found
+
+
+def numbered(number: int) -> Look:
+    """How to draw one of several curves of no group: solid, each with its own colour and marker."""
+    light, dark = _PALETTE[number % len(_PALETTE)]
+    return Look(light, dark, number % len(MARKERS), 0)
+
+
+def predicted(number: int) -> Look:
+    """How to draw one of several predictions: grey, each with its own dashes."""
+    return Look("#5f6670", "#b4bcc8", 0, 1 + number % (len(DASHES) - 1))

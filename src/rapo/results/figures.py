@@ -23,7 +23,10 @@ STYLE: Any = {
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "pdf.fonttype": 42,
+    "svg.hashsalt": "rapo",
 }
+DATED: Any = {"pdf": {"CreationDate": None}, "png": {"Software": None}, "svg": {"Date": None}}
+"""What a file of each kind must not say, for the same figure to give the same bytes."""
 PANEL = (2.3, 2.1)
 """Inches."""
 SHADE = "#eaf1f7"
@@ -59,9 +62,9 @@ def robustness(
                     markersize=3,
                     linewidth=1.2,
                 )
-            axis.set(title=_plain(name), xlabel=f"scale of {_plain(name)}", ylim=limits)
-        axes[0].set_ylabel(f"return on {_plain(study.task)}")
-        labels = [_plain(m.label) for m in groups]
+            axis.set(title=plain(name), xlabel=f"scale of {plain(name)}", ylim=limits)
+        axes[0].set_ylabel(f"return on {plain(study.task)}")
+        labels = [plain(m.label) for m in groups]
         figure.legend(
             axes[0].get_lines(), labels, loc="outside lower center", ncols=min(5, len(labels)), frameon=False
         )
@@ -89,25 +92,25 @@ def maps(panels: Sequence[Mapping[str, Any]], title: str) -> Figure:
             )
             for colour, width in (("black", 2.4), ("white", 1.1)):
                 axis.plot(x, panel["trace"], color=colour, linewidth=width)
-            axis.set(title=_plain(panel["title"]), xlabel=panel["x"], xlim=ends[:2], ylim=ends[2:])
+            axis.set(title=plain(panel["title"]), xlabel=panel["x"], xlim=ends[:2], ylim=ends[2:])
             axis.ticklabel_format(axis="x", style="sci", scilimits=(0, 4))
             if panel is panels[-1]:
                 figure.colorbar(image, cax=figure.add_axes((0.93, 0.2, 0.01, 0.64)), label=panel["unit"])
         axes[0].set_ylabel("scale")
-        figure.suptitle(_plain(title), fontsize=9, y=0.98)
+        figure.suptitle(plain(title), fontsize=9, y=0.98)
     return figure
 
 
-def rendered(figure: Figure) -> dict[str, bytes]:
+def rendered(figure: Figure, kinds: Sequence[str] = ("pdf", "png")) -> dict[str, bytes]:
     """The figure as files, by their ending; the same figure gives the same bytes."""
     found = {}
     with mpl.rc_context(STYLE):
         if figure.get_layout_engine() is not None:
             figure.draw_without_rendering()
             figure.set_layout_engine("none")  # it is laid out now, and need not be for every file
-        for kind, facts in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
+        for kind in kinds:
             content = BytesIO()
-            figure.savefig(content, format=kind, dpi=200, metadata=facts)
+            figure.savefig(content, format=kind, dpi=200, metadata=DATED[kind])
             found[kind] = content.getvalue()
     return found
 
@@ -118,7 +121,7 @@ def _edges(places: Sequence[float]) -> tuple[float, float]:
     return places[0] - half, places[-1] + half
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """A name in which matplotlib sees no formula."""
     return name.replace("$", r"\$")
 

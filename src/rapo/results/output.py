@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rapo.errors import InputError
@@ -13,15 +13,15 @@ from rapo.results.tables import Table
 FIGURES, TABLES = "figures", "tables"
 
 
-def prepared(out: Path) -> Path:
-    """The folder of a report, refused if it can't be written."""
+def prepared(out: Path, kind: str = "report") -> Path:
+    """The folder of a report, or of another `kind` of page, refused if it can't be written."""
     try:
         for folder in (out, out / FIGURES, out / TABLES):
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass
     except OSError as error:
-        raise InputError(f"report folder '{out}' can't be written: {error.strerror}") from None
+        raise InputError(f"{kind} folder '{out}' can't be written: {error.strerror}") from None
     return out
 
 
@@ -47,10 +47,14 @@ class Output:
                 links.append(self._put(f"{TABLES}/{name}.csv", table.frame.write_csv().encode()))
         return tuple(links)
 
-    def figure(self, task: str, name: str, figure: Figure) -> tuple[str, ...]:
+    def figure(
+        self, task: str, name: str, figure: Figure, kinds: Sequence[str] = ("pdf", "png")
+    ) -> tuple[str, ...]:
         """Write a figure in all its formats; links to them."""
         stem = f"{FIGURES}/{self.names[task]}-{_plain(name)}"
-        return tuple(self._put(f"{stem}.{kind}", content) for kind, content in rendered(figure).items())
+        return tuple(
+            self._put(f"{stem}.{kind}", content) for kind, content in rendered(figure, kinds).items()
+        )
 
     def _put(self, name: str, content: bytes) -> str:
         write_atomically(self._out / name, content)

@@ -1,21 +1,18 @@
-"""The page: one HTML file with everything in it, that opens from disk and asks no network for anything.
+"""The page of a report: a summary, a section for each task, and how to read them.
 
-Text is escaped where it is put in; the data of the figures is JSON in a script element, which no name
-can end. A content security policy forbids the page to load anything.
+Text is escaped where it is put in; `frame` puts the page around it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
-from importlib.resources import files
 from math import isfinite
 from typing import Any
 
-from plotly.offline import get_plotlyjs
-
 from rapo.results.charts import Figure
-from rapo.results.colours import DASHES, MARKERS, Look
-from rapo.results.markup import inlined, links, shown_columns, with_code
+from rapo.results.colours import Look
+from rapo.results.frame import Frame, terms
+from rapo.results.markup import links, shown_columns, with_code
 from rapo.results.stats import Interval
 from rapo.results.tables import Table
 from rapo.results.words import Summary, number
@@ -26,7 +23,6 @@ RANKED = 6
 """Groups that a summary shows, at most."""
 MANY = 15
 """A table of more rows is folded up."""
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 
 @dataclass(frozen=True)
@@ -83,43 +79,15 @@ class Page:
         body = "\n".join((self._summary(), *map(self._section, self.sections), self._end()))
         places = [("summary", "Summary"), *((s.name, s.title) for s in self.sections)]
         places.append(("reading", "How to read this"))
-        nav = "".join(f'<li><a href="#{escape(name)}">{escape(title)}</a></li>' for name, title in places)
-        data = {
-            "figures": self._figures,
-            "looks": {label: asdict(look) for label, look in self.looks.items()},
-            "markers": MARKERS,
-            "dashes": DASHES,
-        }
-        return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>Robustness report</title>
-<link rel="icon" href="data:,">
-<style>{_asset("page.css")}</style>
-</head>
-<body>
-<a class="skip" href="#main">Skip to the content</a>
-<header class="top"><div class="wrap">
-<p class="eyebrow">Robustness report</p>
-<h1>Which policy should I trust, and how far?</h1>
-<p class="lede">{escape(self.lede)}</p>
-</div></header>
-<nav aria-label="Sections"><div class="wrap"><ul>{nav}</ul></div></nav>
-<main id="main" class="wrap">
-<noscript><p class="caution">These figures need JavaScript; the folder figures has them too.</p></noscript>
-{body}
-</main>
-<footer class="wrap">Made by <code>rapo report</code>. Everything is in this file; figures for print and
-tables lie beside it.</footer>
-<script type="application/json" id="data">{inlined(data)}</script>
-<script>{get_plotlyjs()}</script>
-<script>{_asset("page.js")}</script>
-</body>
-</html>
-"""
+        frame = Frame(
+            "Robustness report",
+            "Which policy should I trust, and how far?",
+            self.lede,
+            places,
+            "Made by `rapo report`. Everything is in this file; figures for print and tables lie beside it.",
+        )
+        looks = {label: asdict(look) for label, look in self.looks.items()}
+        return frame.html(body, {"figures": self._figures, "looks": looks})
 
     def _summary(self) -> str:
         cards = "".join(self._card(summary) for summary in self.summaries)
@@ -129,11 +97,10 @@ tables lie beside it.</footer>
     def _card(self, summary: Summary) -> str:
         ranking = self.rankings.get(summary.task, ())
         style = f' led" style="{self._colours(ranking[0][0])}' if ranking else ""
-        facts = "".join(f"<div><dt>{escape(a)}</dt><dd>{with_code(b)}</dd></div>" for a, b in summary.facts)
         caution = "" if summary.caution is None else f'<p class="caution">{escape(summary.caution)}</p>'
         return (
             f'<article class="card verdict{style}"><p class="task">{escape(summary.task)}</p>'
-            f"<h3>{escape(summary.headline)}</h3>{self._forest(ranking)}<dl>{facts}</dl>{caution}</article>"
+            f"<h3>{escape(summary.headline)}</h3>{self._forest(ranking)}<dl>{terms(summary.facts)}</dl>{caution}</article>"
         )
 
     def _forest(self, ranking: Sequence[tuple[str, Interval]]) -> str:
@@ -227,9 +194,6 @@ tables lie beside it.</footer>
         return f'<span class="dot" style="{self._colours(label)}"></span>'
 
     def _end(self) -> str:
-        terms = "".join(
-            f"<div><dt>{escape(a)}</dt><dd>{with_code(b)}</dd></div>" for a, b in self.definitions
-        )
         notes = ""
         if self.notes:
             many = f"{len(self.notes)} {'note' if len(self.notes) == 1 else 'notes'} on the runs"
@@ -239,7 +203,7 @@ tables lie beside it.</footer>
             notes = f'<div class="card notes">{folded}</div>'
         return (
             f'<section id="reading"><h2>How to read this</h2>{notes}'
-            f'<div class="card"><dl style="margin-top:0">{terms}</dl></div></section>'
+            f'<div class="card"><dl style="margin-top:0">{terms(self.definitions)}</dl></div></section>'
         )
 
 
@@ -249,7 +213,3 @@ def _finite(value: float, otherwise: float) -> float:
 
 def _class(right: bool) -> str:
     return ' class="number"' if right else ""
-
-
-def _asset(name: str) -> str:
-    return (files("rapo.results") / "assets" / name).read_text(encoding="utf-8")

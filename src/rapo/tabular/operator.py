@@ -72,13 +72,11 @@ def check_ball(ball: str) -> None:
         raise InputError(f"ball '{ball}' was given: allowed are {', '.join(BALLS)}")
 
 
-def apply(
-    model: Model, value: Array, ball: Ball, start: Array | None = None, iterations: int = dual.ITERATIONS
-) -> Backup:
-    """The operator on values `[S]`; from temperatures of much the same values few iterations are enough."""
+def apply(model: Model, value: Array, ball: Ball) -> Backup:
+    """The operator on values `[S]`."""
     rows = value[model.successors]
     if ball == "kl":
-        solved = dual.solve(rows, model.probabilities, model.budget, iterations, start)
+        solved = dual.solve(rows, model.probabilities, model.budget)
         lower, upper, temperature = *_bounds(rows, model, solved), solved.temperature
         weights = solved.weights
     else:
@@ -89,6 +87,13 @@ def apply(
     return Backup(
         model.rewards + model.discount * lower, model.rewards + model.discount * upper, temperature, weights
     )
+
+
+def apply_again(model: Model, value: Array, temperature: Array) -> tuple[Array, Array, Array]:
+    """Bounds within a KL ball from the temperature of much the same values, and a better temperature."""
+    found = dual.bounds(value[model.successors], model.probabilities, model.budget, temperature)
+    lower, upper = (model.rewards + model.discount * end for end in (found.lower, found.upper))
+    return lower, upper, found.temperature
 
 
 def apply_nominal(model: Model, value: Array) -> Array:
@@ -113,7 +118,7 @@ def _bounds(rows: Array, model: Model, solved: dual.Robust) -> tuple[Array, Arra
     return jnp.minimum(lower, upper), upper
 
 
-_apply = jax.jit(apply, static_argnames=("ball", "iterations"))
+_apply = jax.jit(apply, static_argnames=("ball",))
 
 
 def backup(mdp: Mdp, value: ArrayLike, budget: ArrayLike, ball: Ball = "kl") -> Floats:

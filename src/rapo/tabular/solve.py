@@ -5,7 +5,6 @@ fixed point, and `error` is that bound with an allowance for rounding. A budget 
 """
 
 from dataclasses import dataclass
-from functools import partial
 from math import ceil, inf, log
 from typing import Any
 
@@ -16,15 +15,14 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from rapo.errors import InputError
-from rapo.learner import dual
 from rapo.tabular import operator
 from rapo.tabular.markov import exact_value, occupancy
 from rapo.tabular.mdp import Floats, Mdp
 from rapo.tabular.operator import Ball, Model
 
 TOLERANCE = 1e-8
-WARM = 1
-"""Iterations of the search for temperatures from those of the last sweep, which moved values but little."""
+BEHIND = 0.1
+"""How far apart bounds may be, beside what a sweep changes: it costs a few sweeps more at the end."""
 _ROUNDING = 64 * np.finfo(np.float64).eps
 """Share of the largest value by which rounding may falsify one application of the operator."""
 _MOST = 200
@@ -145,15 +143,17 @@ def _evaluate(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball, tolera
     return best
 
 
-def sweep(
-    model: Model, value: Array, temperature: Array, ball: Ball | None, iterations: int = WARM
-) -> tuple[Array, Array, Array]:
-    """The operator bounded from both sides and its temperatures, all `[S, A]`; plain without a ball."""
+def sweep(model: Model, value: Array, temperature: Array, ball: Ball | None) -> tuple[Array, Array, Array]:
+    """The operator bounded from both sides and its temperatures, all `[S, A]`; plain without a ball.
+
+    The temperatures are those of the sweep before, a step nearer to the best.
+    """
     if ball is None:
         plain = operator.apply_nominal(model, value)
         return plain, plain, temperature
-    step = operator.apply(model, value, ball, temperature, iterations)
-    return step.lower, step.upper, step.temperature
+    if ball == "kl":
+        return operator.apply_again(model, value, temperature)
+    return operator.apply(model, value, ball)[:3]
 
 
 @jax.jit(static_argnames=("ball",))
@@ -162,8 +162,9 @@ def _iterate(
 ) -> tuple[Array, ...]:
     """Value iteration, warm from sweep to sweep: value, bounds from below, temperatures, error and sweeps.
 
-    A warm search may lose its way where a very low value among the successors is rare. Then the bounds are
-    too far apart for the values to converge, and the search is done again in full.
+    Temperatures may fall behind the values, at first and where a very low value among the successors is rare:
+    where the bounds are too far apart, or the values have not converged when they should have, the search
+    is done anew.
     """
 
     def measure(step: tuple[Array, Array, Array], value: Array) -> tuple[Array, ...]:
@@ -176,9 +177,9 @@ def _iterate(
         value, _, temperature, _, sweeps = state
         step = sweep(model, value, temperature, ball)
         _, change, unsure, rounding = measure(step, value)
-        lost = unsure > jnp.maximum(0.1 * (1 - model.discount) * change, rounding)
-        full = partial(sweep, model, value, temperature, ball, dual.ITERATIONS)
-        step = jax.lax.cond(lost, full, lambda: step)
+        if ball == "kl":
+            behind = (unsure > jnp.maximum(BEHIND * change, rounding)) | (sweeps > limit // 2)
+            step = jax.lax.cond(behind, lambda: operator.apply(model, value, ball)[:3], lambda: step)
         moved, change, unsure, rounding = measure(step, value)
         error = (model.discount * change + unsure + rounding) / (1 - model.discount)
         return moved, step[0], step[2], error, sweeps + 1

@@ -1,0 +1,67 @@
+"""Every statement of the paper, part by part, and what becomes of it when it is computed.
+
+    import rapo.theory
+
+    for one in rapo.theory.check_all(names=["duality"]):
+        print(one.statement.title, one.verdict, one.finding.measured)
+
+Statements live in modules of this package that end in `STATEMENTS`; a part, which is one of them or several,
+is a line of `PARTS`.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from rapo.theory.check import Checked, check_each, find
+from rapo.theory.statement import Curve, Finding, Part, Rate, Statement, Verdict
+
+__all__ = [
+    "PARTS",
+    "STATEMENTS",
+    "Checked",
+    "Curve",
+    "Finding",
+    "Part",
+    "Rate",
+    "Statement",
+    "Verdict",
+    "check_all",
+]
+
+
+def _part(short: str, title: str, *modules: str) -> Part:
+    """The statements of one module, or of several that belong together."""
+    found = (import_module(f"{__name__}.{module}").STATEMENTS for module in modules)
+    return Part(modules[0], short, title, tuple(one for statements in found for one in statements))
+
+
+PARTS = (
+    _part("Expectation", "The worst expectation in a KL ball", "expectation"),
+    _part("Temperature", "The temperature, and what an error in it costs", "temperature"),
+    _part("AdvNet", "AdvNet: its targets and its losses", "advnet"),
+    _part("Other balls", "Balls other than KL's", "balls"),
+    _part("Sampling", "The dual from samples", "sampling"),
+    _part("Mixtures", "Mixtures of models", "mixtures"),
+    _part("Joint budget", "One budget for models and trajectories", "joint_budget", "trajectories"),
+    _part(
+        "Finite ensembles",
+        "K models in place of a family",
+        "finite_ensemble",
+        "finite_temperature",
+        "finite_operator",
+    ),
+)
+STATEMENTS = tuple(statement for part in PARTS for statement in part.statements)
+
+
+def check_all(
+    seed: int = 0,
+    names: Sequence[str] | None = None,
+    *,
+    progress: Callable[[Statement, int], None] = lambda statement, done: None,
+) -> list[Checked]:
+    """Check all statements, or those with these names, in the order of the parts.
+
+    progress: called before each, with the statement and how many were checked before it.
+    """
+    return check_each(find(names, PARTS), seed, progress)

@@ -109,7 +109,10 @@ def check_joint_dual(rng: np.random.Generator) -> Finding:
     """The theorem's supremum over two temperatures, and over one, against the joint worst case itself."""
     count = 60
     returns, base = rng.normal(size=(count, MODELS, OUTCOMES)), distributions(rng, count, MODELS, OUTCOMES)
-    prior, budget = distributions(rng, count, MODELS), rng.uniform(0.02, 0.5, count)
+    prior = distributions(rng, count, MODELS)
+    lowest = returns == returns.min(axis=(1, 2), keepdims=True)
+    reach = -np.log(np.sum(prior[..., None] * base * lowest, axis=(1, 2)))
+    budget = np.minimum(rng.uniform(0.02, 0.5, count), 0.8 * reach)  # from reach on the minimum is allowed
     solved = worst_joint(returns, base, prior, budget)
     truth, best = solved.value, solved.temperature
     law = solved.weights.reshape(base.shape)

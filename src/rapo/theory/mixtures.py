@@ -15,8 +15,8 @@ from rapo.theory.tilting import Floats, distributions, tilted, worst
 
 ROUNDING = 1e-11
 """Of sums over a handful of models, of sizes around 1."""
-UPDATES, STEP = 300, 4.0
-MISSED = 0.02
+UPDATES, STEP = 600, 4.0
+MISSED = 0.1
 """Share of the budget by which adapted temperatures may miss it after so many updates."""
 
 

@@ -65,7 +65,7 @@ class Finding:
     instances: int
     """How many rows, MDPs or draws were looked at."""
     correction: str = ""
-    """What is true instead."""
+    """What is true instead; of a statement that holds, a note on it."""
     counterexample: str = ""
     """The smallest case in which the statement as written is wrong, with its numbers."""
     rates: tuple[Rate, ...] = ()
@@ -84,6 +84,18 @@ class Statement:
     """The statement in a sentence of ours."""
     expected: Verdict
     check: Callable[[np.random.Generator], Finding]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Statements that belong together."""
+
+    name: str
+    """Of the module that they are in, or the first of several."""
+    short: str
+    """A word or two, for a row of links."""
+    title: str
+    statements: tuple[Statement, ...]
 
 
 def slope(x: ArrayLike, y: ArrayLike) -> float:

@@ -17,8 +17,17 @@
       : String(Number(x.toPrecision(3)));
   // plotly reads names as a kind of HTML
   const plain = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const wrapped = (text, letters) => {
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const last = lines.pop(), longer = last ? `${last} ${word}` : word;
+      if (last && longer.length > letters) lines.push(last, word);
+      else lines.push(longer);
+    }
+    return lines.map(plain).join("<br>");
+  };
   const PLAIN = [{ light: "#0072b2", dark: "#5bb0f0", marker: 0, dash: 0 }, { light: "#d55e00", dark: "#ff8a4c", marker: 1, dash: 1 }];
-  const lookOf = (line, i) => (line.label === null ? PLAIN[i % 2] : data.looks[line.label]);
+  const lookOf = (line, i, looks) => (line.label === null ? PLAIN[i % 2] : looks[line.label]);
 
   function layout(panel, width) {
     const axis = {
@@ -29,7 +38,7 @@
       font: { family: css("--font"), size: 12, color: css("--ink") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       margin: { l: 48, r: 10, t: 10, b: 44 }, showlegend: false, dragmode: false,
-      hovermode: panel.kind === "heatmap" || width < ROOM ? "closest" : "x unified", hoverdistance: 80,
+      hovermode: panel.kind !== "curves" || width < ROOM ? "closest" : "x unified", hoverdistance: 80,
       hoverlabel: {
         bgcolor: css("--card"), bordercolor: css("--line"), align: "left", namelength: -1,
         font: { family: css("--font"), size: 12, color: css("--ink") },
@@ -39,10 +48,10 @@
     };
   }
 
-  function curves(panel, hidden, width) {
+  function curves(panel, hidden, width, looks) {
     const traces = [], shape = layout(panel, width);
     panel.lines.forEach((line, i) => {
-      const look = lookOf(line, i), name = plain(line.label ?? line.name);
+      const look = lookOf(line, i, looks), name = plain(line.label ?? line.name);
       const visible = !hidden.has(line.label);
       const known = (line.low ?? []).map((x, k) => k).filter((k) => line.low[k] !== null && line.high[k] !== null);
       if (known.length) {
@@ -61,7 +70,7 @@
         return words.join(width < ROOM ? "<br>" : ", ");
       });
       traces.push({
-        type: "scatter", mode: line.x.length <= 25 && line.label !== null ? "lines+markers" : "lines",
+        type: "scatter", mode: look.points ?? (line.x.length <= 25 && line.label !== null) ? "lines+markers" : "lines",
         meta: { label: line.label }, visible, name, x: line.x, y: line.y, text,
         hovertemplate: width < ROOM ? `<b>${name}</b> at %{x}<br>%{text}<extra></extra>` : `<b>${name}</b> %{text}<extra></extra>`,
         line: { color: colour(look), width: 2, dash: DASHES[look.dash] },
@@ -86,6 +95,24 @@
     const top = Math.max(...panel.lines.flatMap((line) => line.y.map((y) => Math.abs(y ?? 0))));
     shape.yaxis.tickformat = top < 1000 ? "" : "~s";
     shape.xaxis.hoverformat = panel.shade ? "" : ",.4~s";
+    return [traces, shape];
+  }
+
+  // a power law is a straight line where both axes are logarithmic
+  function rate(panel, hidden, width, looks) {
+    const [traces, shape] = curves(panel, hidden, width, looks);
+    const axes = [[shape.xaxis, "x", width / 8], [shape.yaxis, "y", 34]]; // with letters that their titles have room for
+    panel.lines.forEach((line, i) => {
+      traces[i].text = line.x.map((x, k) => `${number(line.y[k])} at ${number(x)}`);
+      traces[i].hovertemplate = `<b>${traces[i].name}</b><br>%{text}<extra></extra>`;
+    });
+    for (const [axis, name, letters] of axes) {
+      const values = panel.lines.flatMap((line) => line[name]), decades = Math.log10(Math.max(...values) / Math.min(...values));
+      Object.assign(axis, {
+        type: "log", exponentformat: "power", showgrid: true, rangemode: "normal", tickformat: "",
+        dtick: decades < 2 ? "D2" : Math.ceil(decades / 6), title: { ...axis.title, text: wrapped(panel[name], letters) },
+      });
+    }
     return [traces, shape];
   }
 
@@ -114,6 +141,11 @@
     return [traces, shape];
   }
 
+  const SHAPES = {
+    circle: "M13 0a5 5 0 1 0 .01 0Z", square: "M8.5 .5h9v9h-9Z", diamond: "M13 -1l6 6l-6 6l-6 -6Z",
+    "triangle-up": "M13 -1l6 10h-12Z", "triangle-down": "M13 11l6 -10h-12Z",
+  };
+
   function swatch(look) {
     const dashes = { solid: "", dash: "6 3", dot: "2 3", dashdot: "6 3 2 3", longdash: "10 3", longdashdot: "10 3 2 3" };
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -122,6 +154,12 @@
     for (const [k, v] of Object.entries({ x1: 0, x2: 26, y1: 5, y2: 5, stroke: colour(look), "stroke-width": 3,
       "stroke-dasharray": dashes[DASHES[look.dash]] })) line.setAttribute(k, v);
     svg.append(line);
+    if (look.points) {
+      const marker = document.createElementNS(svg.namespaceURI, "path");
+      marker.setAttribute("d", SHAPES[MARKERS[look.marker]] ?? SHAPES.circle);
+      marker.setAttribute("fill", colour(look));
+      svg.append(marker);
+    }
     return svg;
   }
 
@@ -129,6 +167,7 @@
     constructor(element) {
       this.element = element;
       this.figure = data.figures[element.dataset.figure];
+      this.looks = this.figure.looks ?? data.looks;
       this.choice = Object.keys(this.figure.choices)[0];
       this.hidden = new Set(this.figure.hidden);
       this.panels = element.querySelector(".panels");
@@ -160,7 +199,7 @@
         button.type = "button";
         button.dataset.label = label;
         button.title = "Click to hide or show, double-click to show it alone";
-        button.append(swatch(data.looks[label]), label);
+        button.append(swatch(this.looks[label]), label);
         button.addEventListener("click", () => {
           if (!this.hidden.delete(label)) this.hidden.add(label);
           this.update();
@@ -187,7 +226,7 @@
         plot.setAttribute("role", "img");
         const of = (panel.lines ?? []).map((line) => line.label ?? line.name).join(", ");
         plot.setAttribute("aria-label", `${panel.title}: ${panel.y} over ${panel.x}${of ? ` of ${of}` : ""}`);
-        box.append(title, plot);
+        box.append(...(panel.headed ? [] : [title]), plot); // some have their title on the page already
         return box;
       }));
     }
@@ -196,8 +235,8 @@
       this.drawn = true;
       [...this.panels.querySelectorAll(".plot")].forEach((plot, i) => {
         const panel = this.figure.choices[this.choice][i];
-        const make = panel.kind === "heatmap" ? heatmap : curves;
-        const [traces, shape] = make(panel, this.hidden, plot.clientWidth);
+        const make = { heatmap, rate }[panel.kind] ?? curves;
+        const [traces, shape] = make(panel, this.hidden, plot.clientWidth, this.looks);
         Plotly.react(plot, traces, shape, { displayModeBar: false, responsive: true, doubleClick: false });
       });
     }
@@ -215,7 +254,7 @@
 
     repaint() {
       for (const button of this.buttons ?? []) {
-        button.querySelector("svg").replaceWith(swatch(data.looks[button.dataset.label]));
+        button.querySelector("svg").replaceWith(swatch(this.looks[button.dataset.label]));
       }
       if (this.drawn) this.draw();
     }

@@ -179,7 +179,7 @@ def _iterate(
         _, change, unsure, rounding = measure(step, value)
         if ball == "kl":
             behind = (unsure > jnp.maximum(BEHIND * change, rounding)) | (sweeps > limit // 2)
-            step = jax.lax.cond(behind, lambda: operator.apply(model, value, ball)[:3], lambda: step)
+            step = jax.lax.cond(behind, lambda: operator.apply(model, value, "kl")[:3], lambda: step)
         moved, change, unsure, rounding = measure(step, value)
         error = (model.discount * change + unsure + rounding) / (1 - model.discount)
         return moved, step[0], step[2], error, sweeps + 1

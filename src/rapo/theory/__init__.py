@@ -40,6 +40,8 @@ PARTS = (
     _part("Temperature", "The temperature, and what an error in it costs", "temperature"),
     _part("AdvNet", "AdvNet: its targets and its losses", "advnet"),
     _part("Other balls", "Balls other than KL's", "balls"),
+    _part("Operator", "The robust Bellman operator", "operator", "approximate"),
+    _part("Policies", "Policies and their worst cases", "policies", "value_drop"),
     _part("Sampling", "The dual from samples", "sampling"),
     _part("Mixtures", "Mixtures of models", "mixtures"),
     _part("Joint budget", "One budget for models and trajectories", "joint_budget", "trajectories"),

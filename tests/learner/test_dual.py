@@ -282,3 +282,14 @@ def test_a_rare_and_very_low_value_does_not_hide_the_root():
                 assert float(solved.value[row]) == pytest.approx(value, rel=1e-9)
                 assert float(solved.temperature[row]) == pytest.approx(temperature, rel=1e-9)
                 assert abs(float(solved.gap[row])) < 1e-9 * abs(value)
+
+
+def test_lowest_values_that_nearly_tie_are_told_apart():
+    # The budget allows the two lowest alone, -log 0.95 < 0.1, but not the lowest, -log 0.65 > 0.1.
+    values, weights = np.array([-20.0, -20.0 + 1e-7, -16.0]), np.array([0.65, 0.3, 0.05])
+    with jax.enable_x64(True):
+        solved = jax.jit(dual.solve)(values, weights, 0.1)
+        value, temperature, _ = reference(values, weights, 0.1)
+        assert float(solved.temperature) == pytest.approx(temperature, rel=1e-6)
+        assert float(solved.value) == pytest.approx(value, abs=1e-13)
+        assert float(solved.kl) == pytest.approx(0.1, rel=1e-6)

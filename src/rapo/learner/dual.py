@@ -20,8 +20,10 @@ from jax import Array
 
 Target = Literal["tilted", "soft", "dual", "hard-min", "mean"]
 
-SHARPEST = 1e6
-"""The largest temperature, in units of one over a row's standard deviation: a minimum in all but name."""
+SHARPEST, SHARPEST_DOUBLE = 1e6, 1e12
+"""The largest temperature, in units of one over a row's standard deviation: a minimum in all but name.
+
+In double precision it is to tell apart lowest values that differ in their last digits only."""
 ITERATIONS = 24
 STRIDE = 1.5
 """The largest factor between two temperatures of `bounds`: longer steps could leap over the root for ever."""
@@ -65,7 +67,8 @@ def solve(values: Array, weights: Array, budget: Array | float, iterations: int 
     minimum = ~mean_only & (budget >= ceiling)
     interior = ~mean_only & ~minimum
     scaled_temperature = _root(row.scaled, weights, jnp.where(interior, budget, 0.5 * ceiling), iterations)
-    scaled_temperature = jnp.where(minimum, SHARPEST, jnp.where(mean_only, 0, scaled_temperature))
+    sharpest = _sharpest(row.scaled)
+    scaled_temperature = jnp.where(minimum, sharpest, jnp.where(mean_only, 0, scaled_temperature))
     q, kl = _tilt(row.scaled, weights, scaled_temperature)
     only_lowest = only_lowest / only_lowest.sum(axis=-1, keepdims=True)
     q = jnp.where(minimum[..., None], only_lowest, jnp.where(mean_only[..., None], weights, q))
@@ -103,7 +106,8 @@ def bounds(values: Array, weights: Array, budget: Array | float, temperature: Ar
     spread = jnp.sqrt(jnp.maximum(jnp.sum(weights * height**2, axis=-1) - mean**2, 0))
     unit = jnp.where(spread > 0, spread, 1)
     goal = jnp.sqrt(2 * jnp.asarray(budget, values.dtype))
-    scaled = jnp.clip(jnp.where(temperature > 0, temperature * unit, goal), 1e-30, SHARPEST)
+    sharpest = _sharpest(unit)
+    scaled = jnp.clip(jnp.where(temperature > 0, temperature * unit, goal), 1e-30, sharpest)
     temperature = scaled / unit
     raised = weights * jnp.exp(-temperature[..., None] * height)
     total = raised.sum(axis=-1)
@@ -121,7 +125,7 @@ def bounds(values: Array, weights: Array, budget: Array | float, temperature: Ar
     stuck = jnp.where(over, near, far)
     moved = jnp.clip(jnp.where((variance > 0) & (used > 0), temperature + step, stuck), near, far)
     lower, upper = (jnp.where(budget > 0, end, mean) for end in (lower, upper))
-    return Bounds(floor + lower, floor + upper, jnp.minimum(moved, SHARPEST / unit))
+    return Bounds(floor + lower, floor + upper, jnp.minimum(moved, sharpest / unit))
 
 
 def target(
@@ -203,6 +207,10 @@ def _over(amount: Array | float, temperature: Array) -> Array:
     """`amount / temperature`, and 0 at temperature 0."""
     sharp = temperature > 0
     return jnp.where(sharp, amount / jnp.where(sharp, temperature, 1), 0)
+
+
+def _sharpest(array: Array) -> float:
+    return SHARPEST_DOUBLE if array.dtype == jnp.float64 else SHARPEST
 
 
 def _broadcast(weights: Array, values: Array) -> Array:
@@ -287,7 +295,8 @@ def _root(scaled: Array, weights: Array, budget: Array, iterations: int) -> Arra
         return jnp.where(done, temperature, jnp.where(inside, newton, middle)), low, high
 
     depth = -jnp.min(jnp.where(_broadcast(weights, scaled) > 0, scaled, jnp.inf), axis=-1)
-    low = jnp.clip(budget / jnp.where(depth > 0, depth, 1), 1e-30, SHARPEST)
-    high = jnp.full_like(low, SHARPEST)
+    sharpest = _sharpest(scaled)
+    low = jnp.clip(budget / jnp.where(depth > 0, depth, 1), 1e-30, sharpest)
+    high = jnp.full_like(low, sharpest)
     start = jnp.clip(goal, low, high)
     return jax.lax.fori_loop(0, iterations, improve, (start, low, high))[0]

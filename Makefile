@@ -28,6 +28,9 @@ figures: $(READY)
 	$(VENV)/bin/rapo demo --json results/demo.json
 	cp runs/demo/report/figures/hopper-robustness.png docs/demo.png
 	$(VENV)/bin/python docs/picture.py runs/demo/report/index.html docs/report.png
+	$(VENV)/bin/rapo theory --out runs/theory
+	cp runs/theory/tables/statements.csv results/theory.csv
+	$(VENV)/bin/python docs/picture.py runs/theory/index.html docs/theory.png
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rapo needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": try make PYTHON=python3.11")'

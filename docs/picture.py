@@ -1,4 +1,4 @@
-"""A picture of the top of a report: python docs/picture.py REPORT.html PICTURE.png (needs chromium)."""
+"""A picture of the top of a page: python docs/picture.py PAGE.html PICTURE.png (needs chromium)."""
 
 import shutil
 import sys

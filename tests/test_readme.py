@@ -9,6 +9,7 @@ import pytest
 
 from rapo import demo
 from rapo.algorithms import ALGORITHMS
+from rapo.theory.statement import Verdict
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -41,6 +42,24 @@ def test_every_figure_of_the_worlds_speed_is_in_the_results_file():
             *("" if row[k] is None else f"{row[k]:,.0f}" for k in ("gymnasium_rate", "envpool_rate")),
         ]
         for row in json.loads((ROOT / "results" / "bench-world.json").read_text())
+    ]
+
+
+def test_the_verdicts_on_the_theory_are_in_the_results_file():
+    with (ROOT / "results" / "theory.csv").open(newline="") as file:
+        verdicts = [row["verdict"] for row in DictReader(file)]
+    assert table("verdict", "statements") == [[str(v), str(verdicts.count(v))] for v in Verdict]
+
+
+def test_every_figure_of_a_sweeps_speed_is_in_the_results_file():
+    assert table("ball", "robust ms", "ordinary ms", "ratio", "rows/s") == [
+        [
+            row["ball"],
+            *(f"{1e3 * row[k]:.2f}" for k in ("seconds", "plain_seconds")),
+            f"{row['ratio']:.1f}",
+            f"{row['rows_per_second']:,.0f}",
+        ]
+        for row in json.loads((ROOT / "results" / "bench-tabular.json").read_text())
     ]
 
 

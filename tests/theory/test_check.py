@@ -115,3 +115,7 @@ def test_names_are_unique_and_fit_the_command_line_and_files():
 def test_neither_the_package_nor_the_command_line_imports_theory_before_it_is_needed():
     code = "import sys, rapo, rapo.cli; sys.exit(any(name.startswith('rapo.theory') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_every_statement_turns_out_as_expected_at_the_default_seed():
+    assert [found.statement.name for found in rapo.theory.check_all(seed=0) if not found.as_expected] == []

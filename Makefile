@@ -10,7 +10,7 @@ demo: $(READY)
 	$(VENV)/bin/rapo demo
 
 test: $(READY)
-	$(VENV)/bin/pytest
+	$(VENV)/bin/pytest -n 2 --dist loadfile
 
 lint: $(READY)
 	$(VENV)/bin/ruff check

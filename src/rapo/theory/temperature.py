@@ -115,7 +115,7 @@ def value_error(rng: np.random.Generator) -> Finding:
         # Errors of up to 3% bend the line by about as much.
         verdict=Verdict.of(largest((loss - bound) / rows.spread) < ROUNDING and abs(rate.slope - 2) < 0.03),
         instances=COUNT,
-        correction="The bound is true although its proof is not (it drops a term that is positive beyond the "
+        correction="The bound is true although its proof is not (it drops a term that is positive below the "
         "optimum): integrate (budget - KL)/eta^2 with dKL/deta at most eta spread^2/4.",
         rates=(rate,),
     )

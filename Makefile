@@ -25,6 +25,7 @@ bench: $(READY)
 	$(VENV)/bin/rapo bench tabular --json results/bench-tabular.json
 
 figures: $(READY)
+	rm -rf runs/demo
 	$(VENV)/bin/rapo demo --json results/demo.json
 	cp runs/demo/report/figures/hopper-robustness.png docs/demo.png
 	$(VENV)/bin/python docs/picture.py runs/demo/report/index.html docs/report.png

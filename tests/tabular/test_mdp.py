@@ -124,7 +124,7 @@ BAD = {
     ),
     "a negative probability": (
         lambda: Mdp.dense(at(KERNEL, (0, 0), [-0.5, 1.5]), REWARDS, 0.9),
-        "action 0 in state 0 have probabilities that sum to 1 or are negative",
+        "action 0 in state 0 have probabilities that sum to 1, the lowest -0.5",
     ),
     "a NaN probability": (
         lambda: Mdp.dense(at(KERNEL, (0, 0), [np.nan, 0.5]), REWARDS, 0.9),
@@ -171,7 +171,7 @@ BAD = {
     "values of another shape": (lambda: backup(mdp(), [0, 0, 0], 0.1), r"values of shape \(3,\) were given"),
     "an infinite value": (
         lambda: worst_kernel(mdp(), [0, np.inf], 0.1),
-        r"values of shape \(2,\) were given",
+        "the value of state 1 is inf: it must be finite",
     ),
     "an unknown ball": (lambda: backup(mdp(), [0, 0], 0.1, "foot"), "ball 'foot' was given: allowed are kl"),  # pyright: ignore
     "an unknown ball to evaluate": (lambda: evaluate(mdp(), [0, 0], 0, "foot"), "ball 'foot'"),  # pyright: ignore
@@ -186,15 +186,15 @@ BAD = {
     "a NaN tolerance": (lambda: policy_iteration(mdp(), 0.1, tolerance=np.nan), "tolerance nan was given"),
     "a tolerance too fine to sweep": (
         lambda: value_iteration(DRAWN, 0, tolerance=1e-17),
-        r"tolerance 1e-17 was given: double precision allows \d\.\de-1[2-4] here",
+        r"tolerance 1e-17 was asked for: here double precision allows \d\.\de-1[0-4]",
     ),
     "a tolerance too fine to evaluate": (
         lambda: evaluate(DRAWN, [0] * 5, 0.1, tolerance=1e-17),
-        r"tolerance 1e-17 was given: double precision allows \d\.\de-1[2-4] here",
+        r"tolerance 1e-17 was asked for: here double precision allows \d\.\de-1[0-4]",
     ),
     "a tolerance too fine to improve": (
         lambda: policy_iteration(DRAWN, 0.1, tolerance=1e-17),
-        r"tolerance 1e-17 was given: double precision allows \d\.\de-1[2-4] here",
+        r"tolerance 1e-17 was asked for: here double precision allows \d\.\de-1[0-4]",
     ),
     "an initial state too many": (lambda: occupancy(mdp(), [0, 0], [1, 0, 0]), "over the 2 states"),
     "an initial sum of 2": (lambda: occupancy(mdp(), [0, 0], [1, 1]), "initial must be a distribution"),

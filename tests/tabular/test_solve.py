@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rapo.errors import InputError
 from rapo.tabular import (
     Mdp,
     advantage,
     backup,
     evaluate,
     exact_value,
+    machine_replacement,
     occupancy,
     policy_iteration,
     random_mdp,
@@ -263,3 +265,23 @@ def test_a_stochastic_policy_lies_between_its_actions():
     expected = np.where(even > 0, even * np.where(mdp.allowed, found.action_value, 0), 0).sum(axis=1)
     np.testing.assert_allclose(found.value, expected, atol=1e-8)
     assert (found.value <= evaluate(mdp, rows, 0.1).value + 1e-8).all()
+
+
+def test_a_chi_square_ball_too_large_for_rounding_is_refused_rather_than_certified_wrongly():
+    # A start that leads to one of three states for ever, the worst of them very seldom.
+    rows = np.eye(4)[:, None].repeat(1, axis=1)
+    rows[0, 0] = [0, 1e-10, 0.4, 0.6]
+    mdp = Mdp.dense(rows / rows.sum(axis=2, keepdims=True), [[0.0], [-1.0], [-0.3], [0.7]], 0.5)
+    assert evaluate(mdp, [0] * 4, 10.0, "chi-square").error <= 1e-8
+    with pytest.raises(InputError, match="double precision allows"):
+        evaluate(mdp, [0] * 4, 1e9, "chi-square")
+
+
+@pytest.mark.parametrize("solver", [value_iteration, policy_iteration])
+def test_near_a_discount_of_1_the_default_tolerance_can_be_reached_and_so_can_the_suggested_one(solver):
+    mdp = machine_replacement(discount=0.999)
+    fine = solver(mdp, 0.1)
+    assert fine.error < 1e-5
+    with pytest.raises(InputError, match="double precision allows") as refused:
+        solver(mdp, 0.1, tolerance=1e-12)
+    assert solver(mdp, 0.1, tolerance=float(str(refused.value).split()[-1])).error < 1e-5

@@ -39,27 +39,27 @@ class Row:
     """Pairs of state and action solved in a second of robust sweeps."""
 
 
-def measure(ball: Ball, seconds: float) -> Row:
-    """One kind of ball, for about so many seconds."""
+def measure(ball: Ball, seconds: float, anew: bool = False) -> Row:
+    """One kind of ball, for about so many seconds; `anew` solves for temperatures without those before."""
     mdp = random_mdp(np.random.default_rng(0), STATES, ACTIONS, SUCCESSORS, discount=0.99)
     with jax.enable_x64(True):
         model = operator.model(mdp, BUDGET)
-        robust = _Sweeps(model, ball)
-        plain = _Sweeps(model, None)
+        robust, plain = _Sweeps(model, ball, anew), _Sweeps(model, None)
         for _ in range(WARM_UP):
             robust()
             plain()
         turns = take_turns(seconds, lambda: None, lambda: timed(plain), lambda: timed(robust))
     plain_seconds, robust_seconds = typical(turns)
     pairs = STATES * ACTIONS
-    return Row(ball, robust_seconds, plain_seconds, robust_seconds / plain_seconds, pairs / robust_seconds)
+    name = f"{ball}, solved anew" if anew else ball
+    return Row(name, robust_seconds, plain_seconds, robust_seconds / plain_seconds, pairs / robust_seconds)
 
 
 class _Sweeps:
     """Value iteration one sweep at a time."""
 
-    def __init__(self, model: Model, ball: Ball | None) -> None:
-        self._sweep = jax.jit(partial(_advance, ball=ball))
+    def __init__(self, model: Model, ball: Ball | None, anew: bool = False) -> None:
+        self._sweep = jax.jit(partial(_advance, ball=ball, anew=anew))
         self._model = model
         self._value = jnp.zeros(STATES)
         self._temperature = jnp.zeros((STATES, ACTIONS))
@@ -69,6 +69,11 @@ class _Sweeps:
         self._value, self._temperature = jax.block_until_ready(moved)
 
 
-def _advance(model: Model, value: Array, temperature: Array, ball: Ball | None) -> tuple[Array, Array]:
-    lower, _, temperature = sweep(model, value, temperature, ball)
+def _advance(
+    model: Model, value: Array, temperature: Array, ball: Ball | None, anew: bool
+) -> tuple[Array, Array]:
+    if anew and ball is not None:
+        lower, _, temperature = operator.apply(model, value, ball)[:3]
+    else:
+        lower, _, temperature = sweep(model, value, temperature, ball)
     return lower.max(axis=1), temperature

@@ -26,7 +26,7 @@ OTHERS = ("✗", "red")
 
 @dataclass(frozen=True)
 class Theory:
-    """Check every statement of the paper, and show what was measured and which of them hold.
+    """Check the statements of the paper, and show what was measured and which of them hold.
 
     Each is computed in double precision on random problems and on classic ones, and what was measured
     decides: it holds, it holds with a correction, or it does not hold as it is written, which is then shown
@@ -36,7 +36,7 @@ class Theory:
     Ends with status 1 if a verdict is not the one that is expected of its statement.
     """
 
-    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAMES")] = ()
+    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME ...]")] = ()
     """Statements, by the names that the table shows; all of them if none is given."""
     seed: int = 0
     """Where the random problems come from; each statement draws its own, whichever others are checked."""

@@ -97,7 +97,7 @@ def bounds(values: Array, weights: Array, budget: Array | float, temperature: Ar
     temperatures up, and costs a fraction of what `solve` does. Where no temperature is known yet (0) it
     begins with that of a Gaussian row. Above is the tilted mean where it is within the budget, else the mean
     under a mixture of tilted weights and weights, whose KL is at most its share of the tilted ones'; below is
-    the dual, with the rounding of its logarithm counted as budget.
+    the dual. Rounding of the logarithm counts as budget in both.
     """
     possible = weights > 0
     floor = jnp.min(jnp.where(possible, values, jnp.inf), axis=-1)
@@ -113,11 +113,11 @@ def bounds(values: Array, weights: Array, budget: Array | float, temperature: Ar
     total = raised.sum(axis=-1)
     tilted = jnp.sum(raised * height, axis=-1) / total
     variance = jnp.maximum(jnp.sum(raised * height**2, axis=-1) / total - tilted**2, 0)
-    used = jnp.maximum(-temperature * tilted - jnp.log(total), 0)
+    rounding = 16 * jnp.finfo(values.dtype).eps
+    used = jnp.maximum(-temperature * tilted - jnp.log(total), 0) + rounding
     over = used > budget
     share = jnp.where(over, budget / jnp.where(over, used, 1), 1)
     upper = share * tilted + (1 - share) * mean
-    rounding = 16 * jnp.finfo(values.dtype).eps
     lower = jnp.clip(-(jnp.log(total) + budget + rounding) / temperature, 0, upper)
     reached = jnp.sqrt(2 * used)
     step = (goal - reached) * reached / jnp.where(variance > 0, temperature * variance, 1)

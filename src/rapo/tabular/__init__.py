@@ -1,6 +1,7 @@
 """Exact robust MDPs: finite states and actions, and a ball around every row of the nominal kernel."""
 
 from rapo.tabular.classic import inventory, machine_replacement, random_mdp, slippery_grid
+from rapo.tabular.ensemble import WorstCase, joint, split
 from rapo.tabular.markov import exact_value, occupancy
 from rapo.tabular.mdp import Mdp
 from rapo.tabular.operator import BALLS, Ball, backup, worst_kernel
@@ -20,17 +21,20 @@ __all__ = [
     "Evaluated",
     "Mdp",
     "Solved",
+    "WorstCase",
     "advantage",
     "backup",
     "evaluate",
     "exact_value",
     "inventory",
+    "joint",
     "machine_replacement",
     "occupancy",
     "policy_iteration",
     "random_mdp",
     "robust_occupancy",
     "slippery_grid",
+    "split",
     "value_iteration",
     "worst_kernel",
 ]

@@ -21,6 +21,8 @@ class Worst(NamedTuple):
     """`[...]`, the worst expectation."""
     weights: Array
     """`[..., K]`, the worst weights; also the gradient of the value with respect to the values."""
+    rounding: Array
+    """`[...]`, how far rounding may have moved the value: much, where a huge budget meets a tiny variance."""
 
 
 class _Rows(NamedTuple):
@@ -63,7 +65,8 @@ def chi_square(values: Array, weights: Array, budget: Array | float) -> Worst:
     slope = jnp.sqrt(jnp.maximum(spare, 0) / jnp.where(variance > 0, variance, 1))
     q = p * jnp.maximum(1 + below * slope, 0)
     reach = 1 / _lowest_mass(rows) - 1
-    return _worst(rows, q / q.sum(axis=-1, keepdims=True), rows.budget >= reach)
+    rounding = 8 * jnp.finfo(values.dtype).eps * slope[..., 0] * jnp.ptp(rows.values, axis=-1)
+    return _worst(rows, q / q.sum(axis=-1, keepdims=True), rows.budget >= reach, rounding)
 
 
 def total_variation(values: Array, weights: Array, budget: Array | float) -> Worst:
@@ -81,7 +84,7 @@ def total_variation(values: Array, weights: Array, budget: Array | float) -> Wor
     kept = jnp.where(rows.height < cut, rows.weights, 0) + at_cut * jnp.clip(1 - taken, 0, 1)[..., None]
     lowest_mass = _lowest_mass(rows)
     moved = jnp.where(rows.lowest, rows.weights, 0) * (rows.budget / lowest_mass)[..., None]
-    return _worst(rows, kept + moved, rows.budget >= 1 - lowest_mass)
+    return _worst(rows, kept + moved, rows.budget >= 1 - lowest_mass, jnp.zeros_like(rows.budget))
 
 
 def _rows(values: Array, weights: Array, budget: Array | float) -> _Rows:
@@ -112,11 +115,11 @@ def _lowest_mass(rows: _Rows) -> Array:
     return jnp.where(rows.lowest, rows.weights, 0).sum(axis=-1)
 
 
-def _worst(rows: _Rows, q: Array, minimum: Array) -> Worst:
+def _worst(rows: _Rows, q: Array, minimum: Array, rounding: Array) -> Worst:
     """Put the exact answers where there are any: the mean, or the minimum."""
     mean_only = rows.flat | (rows.budget <= 0)
     minimum = ~mean_only & minimum
     only_lowest = jnp.where(rows.lowest, rows.weights, 0) / _lowest_mass(rows)[..., None]
     q = jnp.where(mean_only[..., None], rows.weights, jnp.where(minimum[..., None], only_lowest, q))
     value = jnp.where(minimum, rows.values.min(axis=-1), dual.expectation(rows.values, q))
-    return Worst(value, q)
+    return Worst(value, q, jnp.where(mean_only | minimum, 0, rounding))

@@ -54,7 +54,7 @@ class Mdp:
                 f"successors of shape {successors.shape} and type {successors.dtype} were given: "
                 f"allowed are whole numbers of shape {probabilities.shape}, one for each probability"
             )
-        if not 0 < self.discount < 1:
+        if not isinstance(self.discount, int | float) or not 0 < self.discount < 1:
             raise InputError(
                 f"discount {self.discount} was given: allowed are numbers between 0 and 1, ends excluded"
             )
@@ -76,7 +76,8 @@ class Mdp:
             state, action = np.argwhere(bad)[0]
             raise InputError(
                 f"the successors of action {action} in state {state} have probabilities that sum to "
-                f"{sums[state, action]:g} or are negative: allowed are distributions"
+                f"{sums[state, action]:g}, the lowest {probabilities[state, action].min():g}: allowed are "
+                "distributions"
             )
         out = (probabilities > 0) & allowed[..., None] & ((successors < 0) | (successors >= states))
         if out.any():
@@ -89,6 +90,8 @@ class Mdp:
         object.__setattr__(self, "rewards", rewards)
         object.__setattr__(self, "successors", np.where(possible, successors, 0).astype(np.int32))
         object.__setattr__(self, "probabilities", probabilities / sums[..., None])
+        for array in (self.rewards, self.successors, self.probabilities):
+            array.flags.writeable = False
 
     @classmethod
     def dense(cls, kernel: ArrayLike, rewards: ArrayLike, discount: float) -> Self:
@@ -159,11 +162,16 @@ class Mdp:
         return policy / policy.sum(axis=1, keepdims=True)
 
 
-def _array(name: str, given: ArrayLike, dimensions: int) -> Floats:
+def numbers(name: str, given: ArrayLike) -> Floats:
+    """A new array of what was given, refused where it is no numbers."""
     try:
-        array = np.array(given, np.float64)
+        return np.array(given, np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{name} can't be read as numbers: give an array of them") from None
+
+
+def _array(name: str, given: ArrayLike, dimensions: int) -> Floats:
+    array = numbers(name, given)
     if array.ndim != dimensions:
         raise InputError(f"{name} of shape {array.shape} were given: allowed are {dimensions} dimensions")
     return array

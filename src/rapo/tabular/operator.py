@@ -3,7 +3,8 @@
     r(s, a) + gamma * the lowest mean of V(s') under any p(. | s, a) in a ball around the nominal one
 
 The ball is one of KL divergence, solved by the very function the learner uses, or for comparison one of
-chi-square divergence or total variation. A temperature that is not quite optimal still gives a bound on
+chi-square divergence or total variation. Sweeps that follow each other keep their temperatures up by a step
+each instead of solving anew. A temperature that is not quite optimal still gives a bound on
 either side: the dual from below, some feasible distribution from above.
 """
 
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike
 from rapo.errors import InputError
 from rapo.learner import dual
 from rapo.tabular import balls
-from rapo.tabular.mdp import Floats, Mdp
+from rapo.tabular.mdp import Floats, Mdp, numbers
 
 Ball = Literal["kl", "chi-square", "total-variation"]
 BALLS: tuple[Ball, ...] = ("kl", "chi-square", "total-variation")
@@ -54,7 +55,7 @@ class Backup(NamedTuple):
 
 def model(mdp: Mdp, budget: ArrayLike) -> Model:
     """The arrays of an MDP and its budget, checked; to be called where double precision is on."""
-    budget = np.asarray(budget, np.float64)
+    budget = numbers("budgets", budget)
     if budget.shape not in ((), mdp.rewards.shape):
         raise InputError(
             f"budgets of shape {budget.shape} were given: allowed are one number and {mdp.rewards.shape}"
@@ -82,7 +83,7 @@ def apply(model: Model, value: Array, ball: Ball) -> Backup:
     else:
         inner = balls.chi_square if ball == "chi-square" else balls.total_variation
         worst = inner(rows, model.probabilities, model.budget)
-        lower = upper = worst.value
+        lower, upper = worst.value - worst.rounding, worst.value + worst.rounding
         temperature, weights = jnp.zeros_like(lower), worst.weights
     return Backup(
         model.rewards + model.discount * lower, model.rewards + model.discount * upper, temperature, weights
@@ -134,10 +135,11 @@ def worst_kernel(mdp: Mdp, value: ArrayLike, budget: ArrayLike, ball: Ball = "kl
 def solved(mdp: Mdp, value: ArrayLike, budget: ArrayLike, ball: Ball = "kl") -> Backup:
     """All there is to know about the operator on values `[S]`."""
     check_ball(ball)
-    value = np.asarray(value, np.float64)
-    if value.shape != (mdp.states,) or not np.isfinite(value).all():
-        raise InputError(
-            f"values of shape {value.shape} were given: allowed is one finite number for each state"
-        )
+    value = numbers("values", value)
+    if value.shape != (mdp.states,):
+        raise InputError(f"values of shape {value.shape} were given: allowed is ({mdp.states},), one a state")
+    if not np.isfinite(value).all():
+        state = int(np.flatnonzero(~np.isfinite(value))[0])
+        raise InputError(f"the value of state {state} is {value[state]}: it must be finite")
     with jax.enable_x64(True):
         return jax.device_get(_apply(model(mdp, budget), value, ball))

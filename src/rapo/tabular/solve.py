@@ -21,6 +21,7 @@ from rapo.tabular.mdp import Floats, Mdp
 from rapo.tabular.operator import Ball, Model
 
 TOLERANCE = 1e-8
+"""Where none is given; see `_checked_tolerance`."""
 BEHIND = 0.1
 """How far apart bounds may be, beside what a sweep changes: it costs a few sweeps more at the end."""
 _ROUNDING = 64 * np.finfo(np.float64).eps
@@ -47,14 +48,14 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Solved(Evaluated):
-    """The best robust value there is, and a policy that attains it."""
+    """The best robust value there is, and a policy that attains it within 2 error / (1 - gamma)."""
 
     policy: NDArray[np.int64]
     """`[S]`, an action for every state."""
 
 
 def evaluate(
-    mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball = "kl", tolerance: float = TOLERANCE
+    mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball = "kl", tolerance: float | None = None
 ) -> Evaluated:
     """The robust value of a policy: actions `[S]` or distributions over them `[S, A]`.
 
@@ -62,17 +63,17 @@ def evaluate(
     on. Values fall at every step, and soon stand still.
     """
     operator.check_ball(ball)
-    _check_tolerance(tolerance)
+    tolerance = _checked_tolerance(mdp, tolerance)
     found = _evaluate(mdp, policy, budget, ball, tolerance)
     if found.error > tolerance:
         raise _too_fine(tolerance, found.error)
     return found
 
 
-def value_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: float = TOLERANCE) -> Solved:
+def value_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: float | None = None) -> Solved:
     """The best robust value and a policy that attains it, by applying the operator until nothing moves."""
     operator.check_ball(ball)
-    _check_tolerance(tolerance)
+    tolerance = _checked_tolerance(mdp, tolerance)
     gamma = mdp.discount
     size = np.abs(mdp.rewards[mdp.allowed]).max() / (1 - gamma)
     limit = 100 + 2 * max(0, ceil(log(max(size, tolerance) / (tolerance * (1 - gamma)) + 1) / -log(gamma)))
@@ -80,23 +81,25 @@ def value_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: f
         model = operator.model(mdp, budget)
         kind = ball if np.any(np.asarray(budget) > 0) else None
         found = _iterate(model, jnp.zeros(mdp.states), tolerance, limit, kind)
-        value, action_value, temperature, error, sweeps = jax.device_get(found)
+        value, action_value, temperature, error, sweeps, _ = jax.device_get(found)
     if error > tolerance:
         raise _too_fine(tolerance, float(error))
     return Solved(value, action_value, temperature, float(error), int(sweeps), action_value.argmax(axis=1))
 
 
-def policy_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: float = TOLERANCE) -> Solved:
+def policy_iteration(
+    mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: float | None = None
+) -> Solved:
     """The same by evaluating a policy, improving it where that pays, and so on: few steps, but long ones."""
     operator.check_ball(ball)
-    _check_tolerance(tolerance)
+    tolerance = _checked_tolerance(mdp, tolerance)
     gamma = mdp.discount
     policy = mdp.rewards.argmax(axis=1)
     states, sweeps = np.arange(mdp.states), 0
     for _ in range(_MOST):
         found = _evaluate(mdp, policy, budget, ball, 0.5 * tolerance)
         if found.error > 0.5 * tolerance:
-            raise _too_fine(tolerance, 2 * found.error)
+            raise _too_fine(tolerance, max(found.error, 0.5 * _easy(mdp)))
         sweeps += found.sweeps
         gain = found.action_value.max(axis=1) - found.action_value[states, policy]
         better = gain > 0.25 * (1 - gamma) * tolerance
@@ -104,7 +107,7 @@ def policy_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: 
             error = found.error + float(gain.max()) / (1 - gamma)
             return Solved(found.value, found.action_value, found.temperature, error, sweeps, policy)
         policy = np.where(better, found.action_value.argmax(axis=1), policy)
-    raise _too_fine(tolerance, inf)
+    raise InputError(f"{_MOST} policies were tried to a tolerance of {tolerance:g}, and none was the last")
 
 
 def advantage(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball = "kl") -> Floats:
@@ -174,7 +177,7 @@ def _iterate(
         return moved, jnp.abs(moved - value).max(), unsure, _ROUNDING * jnp.abs(moved).max()
 
     def advance(state: tuple[Any, ...]) -> tuple[Any, ...]:
-        value, _, temperature, _, sweeps = state
+        value, _, temperature, _, sweeps, _ = state
         step = sweep(model, value, temperature, ball)
         _, change, unsure, rounding = measure(step, value)
         if ball == "kl":
@@ -182,11 +185,17 @@ def _iterate(
             step = jax.lax.cond(behind, lambda: operator.apply(model, value, "kl")[:3], lambda: step)
         moved, change, unsure, rounding = measure(step, value)
         error = (model.discount * change + unsure + rounding) / (1 - model.discount)
-        return moved, step[0], step[2], error, sweeps + 1
+        return moved, step[0], step[2], error, sweeps + 1, change
 
     pairs = jnp.zeros_like(model.rewards)
-    first = (value, pairs, pairs, jnp.inf, 0)
-    return jax.lax.while_loop(lambda s: (s[3] > tolerance) & (s[4] < limit), advance, first)
+    first = (value, pairs, pairs, jnp.inf, 0, jnp.inf)
+
+    def going(state: tuple[Any, ...]) -> Array:
+        """Until the tolerance is reached, or nothing moves but the last digits."""
+        value, _, _, error, sweeps, change = state
+        return (error > tolerance) & (change > _ROUNDING / 16 * jnp.abs(value).max()) & (sweeps < limit)
+
+    return jax.lax.while_loop(going, advance, first)
 
 
 def _average(policy: Floats, action_value: Floats) -> Floats:
@@ -194,10 +203,22 @@ def _average(policy: Floats, action_value: Floats) -> Floats:
     return np.where(policy > 0, policy * np.where(policy > 0, action_value, 0), 0).sum(axis=1)
 
 
-def _check_tolerance(tolerance: float) -> None:
-    if not 0 < tolerance < inf:
-        raise InputError(f"tolerance {tolerance} was given: allowed are numbers above 0")
+def _checked_tolerance(mdp: Mdp, tolerance: float | None) -> float:
+    """As given; else `TOLERANCE`, or for large values and discounts near 1 what rounding allows with ease."""
+    if tolerance is None:
+        return max(TOLERANCE, _easy(mdp))
+    if not isinstance(tolerance, int | float) or not 0 < tolerance < inf:
+        raise InputError(f"tolerance {tolerance!r} was given: allowed are numbers above 0")
+    return tolerance
+
+
+def _easy(mdp: Mdp) -> float:
+    """A tolerance that rounding allows with ease, whatever the policy."""
+    size = np.abs(mdp.rewards[mdp.allowed]).max() / (1 - mdp.discount)
+    return float(8 * _ROUNDING * size / (1 - mdp.discount))
 
 
 def _too_fine(tolerance: float, reached: float) -> InputError:
-    return InputError(f"tolerance {tolerance:g} was given: double precision allows {reached:.1e} here")
+    return InputError(
+        f"tolerance {tolerance:g} was asked for: here double precision allows {2 * reached:.1e}"
+    )

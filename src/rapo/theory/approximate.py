@@ -14,7 +14,7 @@ from rapo.theory.statement import Curve, Finding, Rate, Statement, Verdict, curv
 from rapo.theory.tilting import tilted
 from rapo.theory.worlds import BUDGETS, ROUNDING, Floats, Ints, World, interior, oscillation, worlds
 
-_FINE = 1e-11
+_FINE = 3e-11
 _SHARES = np.array([0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
 """Temperature errors, in units of the smallest optimal temperature."""
 _SMALL = slice(0, 4)

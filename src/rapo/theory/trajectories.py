@@ -174,7 +174,9 @@ STATEMENTS: tuple[Statement, ...] = (
         name="surrogate-occupancy",
         title="Surrogate occupancy",
         where="Section 4.4",
-        claim="The surrogate occupancy is off by the order of sqrt(kappa) + sqrt(epsilon) + delta^2.",
+        claim="The two budgets and a temperature error delta contribute terms of the order of sqrt(kappa), "
+        "sqrt(epsilon) and delta^2 to how far the surrogate occupancy is off; each is measured alone, and "
+        "those of finite ensembles and samples are statements of their own.",
         expected=Verdict.CORRECTED,
         check=check_occupancy,
     ),

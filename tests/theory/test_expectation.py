@@ -7,7 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rapo.theory import advnet, balls, expectation, temperature
+from rapo.tabular.ensemble import divergence
+from rapo.theory import advnet, balls, expectation, temperature, tilting
 from rapo.theory import rows as row
 from rapo.theory.statement import Statement, Verdict
 
@@ -45,13 +46,13 @@ def test_names_of_statements_are_their_own():
     ],
 )
 def test_a_solver_that_is_a_little_wrong_is_noticed(check, field, factor, monkeypatch):
-    worst = row.worst
+    worst = tilting.worst
 
     def wrong(values, weights, budget):
         solved = worst(values, weights, budget)
         return solved._replace(**{field: getattr(solved, field) * factor})
 
-    monkeypatch.setattr(row, "worst", wrong)
+    monkeypatch.setattr(tilting, "worst", wrong)
     assert check(np.random.default_rng(7)).verdict is Verdict.FAILS
 
 
@@ -66,13 +67,13 @@ def test_a_solver_that_is_a_little_wrong_is_noticed(check, field, factor, monkey
     ],
 )
 def test_a_formula_that_is_a_little_wrong_is_noticed(check, field, factor, monkeypatch):
-    tilt = row.tilt
+    tilt = tilting.tilted
 
     def wrong(values, weights, temperature):
         tilted = tilt(values, weights, temperature)
         return tilted._replace(**{field: getattr(tilted, field) * factor})
 
-    monkeypatch.setattr(row, "tilt", wrong)
+    monkeypatch.setattr(tilting, "tilted", wrong)
     assert check(np.random.default_rng(7)).verdict is Verdict.FAILS
 
 
@@ -94,8 +95,8 @@ seeds = st.integers(0, 2**32 - 1)
 def solved(case, share) -> tuple[Any, float]:
     """The solver's answer for a budget that is a share of what allows the minimum, and that budget."""
     values, p = case
-    budget = share * float(row.ceiling(values, p))
-    return row.worst(values, p, budget), budget
+    budget = share * float(tilting.ceiling(values, p))
+    return tilting.worst(values, p, budget), budget
 
 
 @usual
@@ -113,7 +114,7 @@ def test_no_weights_within_the_budget_have_a_lower_mean(case, share, seed):
     values, p = case
     worst, budget = solved(case, share)
     for q in np.random.default_rng(seed).dirichlet(np.full(len(p), 0.3), 50):
-        while row.divergence(q, p) > budget:
+        while divergence(q, p) > budget:
             q = 0.7 * q + 0.3 * p
         assert q @ values >= worst.value - 1e-12
 
@@ -123,10 +124,10 @@ def test_no_weights_within_the_budget_have_a_lower_mean(case, share, seed):
 def test_the_budget_is_met_up_to_the_mass_of_the_minimum_and_not_beyond(case, share):
     values, p = case
     worst, budget = solved(case, share)
-    limit = float(row.ceiling(values, p))
+    limit = float(tilting.ceiling(values, p))
     assert worst.kl == pytest.approx(min(budget, limit), rel=1e-9)
     assert (worst.value == values.min()) == (budget >= limit)
-    assert row.tilt(values, p, 1e5).kl == pytest.approx(limit)
+    assert tilting.tilted(values, p, 1e5).kl == pytest.approx(limit)
 
 
 @usual
@@ -134,10 +135,10 @@ def test_the_budget_is_met_up_to_the_mass_of_the_minimum_and_not_beyond(case, sh
 def test_tilted_mean_entropic_risk_and_kl_hang_together(case, eta):
     values, p = case
     q = p * np.exp(-eta * (values - values.min()))
-    tilted = row.tilt(values, p, eta)
+    tilted = tilting.tilted(values, p, eta)
     np.testing.assert_allclose(tilted.weights, q / q.sum(), atol=1e-14)
     assert tilted.mean == pytest.approx(tilted.soft - tilted.kl / eta, abs=1e-11)
-    assert tilted.kl == pytest.approx(row.divergence(tilted.weights, p), abs=1e-11)
+    assert tilted.kl == pytest.approx(divergence(tilted.weights, p), abs=1e-11)
     assert tilted.variance == pytest.approx(tilted.weights @ (values - tilted.mean) ** 2)
 
 
@@ -146,23 +147,23 @@ def test_tilted_mean_entropic_risk_and_kl_hang_together(case, eta):
 def test_entropic_risk_is_monotone_lipschitz_and_falls_with_the_temperature(case, eta, other, constant, seed):
     values, p = case
     noise = np.random.default_rng(seed).normal(size=len(p))
-    here = row.tilt(values, p, eta).soft
-    assert row.tilt(values + constant, p, eta).soft == pytest.approx(here + constant, abs=1e-11)
-    assert abs(row.tilt(values + noise, p, eta).soft - here) <= np.abs(noise).max() + 1e-12
-    assert row.tilt(values + np.abs(noise), p, eta).soft >= here - 1e-12
+    here = tilting.tilted(values, p, eta).soft
+    assert tilting.tilted(values + constant, p, eta).soft == pytest.approx(here + constant, abs=1e-11)
+    assert abs(tilting.tilted(values + noise, p, eta).soft - here) <= np.abs(noise).max() + 1e-12
+    assert tilting.tilted(values + np.abs(noise), p, eta).soft >= here - 1e-12
     assert values.min() - 1e-12 <= here <= p @ values + 1e-12
     low, high = sorted((eta, other))
-    assert row.tilt(values, p, high).soft <= row.tilt(values, p, low).soft + 1e-12
+    assert tilting.tilted(values, p, high).soft <= tilting.tilted(values, p, low).soft + 1e-12
 
 
 @usual
 @given(rows(), temperatures, seeds)
 def test_entropic_risk_is_the_penalised_minimum(case, eta, seed):
     values, p = case
-    tilted = row.tilt(values, p, eta)
+    tilted = tilting.tilted(values, p, eta)
     others = np.random.default_rng(seed).dirichlet(np.full(len(p), 0.5), 50)
-    assert (others @ values + row.divergence(others, p) / eta >= tilted.soft - 1e-12).all()
-    attained = tilted.weights @ values + row.divergence(tilted.weights, p) / eta
+    assert (others @ values + divergence(others, p) / eta >= tilted.soft - 1e-12).all()
+    attained = tilted.weights @ values + divergence(tilted.weights, p) / eta
     assert attained == pytest.approx(float(tilted.soft), abs=1e-11)
 
 
@@ -175,7 +176,7 @@ def test_the_cumulant_expansion_leaves_at_most_the_fourth_power_of_the_temperatu
     mean = p @ values
     m2, m3, m4 = (p @ (values - mean) ** n for n in (2, 3, 4))
     expansion = mean - eta / 2 * m2 + eta**2 / 6 * m3 - eta**3 / 24 * (m4 - 3 * m2**2)
-    assert abs(row.tilt(values, p, eta).soft - expansion) <= eta**4 / 120 * (1 / 4 + 10 / 16) + 1e-13
+    assert abs(tilting.tilted(values, p, eta).soft - expansion) <= eta**4 / 120 * (1 / 4 + 10 / 16) + 1e-13
 
 
 @usual
@@ -186,8 +187,8 @@ def test_the_minimum_of_samples_costs_the_logarithm_of_one_over_its_share(sample
     m, shared = len(samples), samples.count(min(samples))
     need = np.log(m / shared)
     p = np.full(m, 1 / m)
-    assert row.worst(values, p, 0.99 * need).value > values.min()
-    assert row.worst(values, p, 1.01 * need).value == values.min()
+    assert tilting.worst(values, p, 0.99 * need).value > values.min()
+    assert tilting.worst(values, p, 1.01 * need).value == values.min()
     assert need <= np.log(m)
 
 
@@ -238,8 +239,8 @@ def test_the_kl_residual_bounds_the_error_of_the_temperature(case, share, factor
     worst, budget = solved(case, share)
     eta = factor * worst.temperature
     between = np.linspace(worst.temperature, eta, 50)
-    variance = min(float(row.tilt(values, p, t).variance) for t in between)
-    residual = abs(budget - float(row.tilt(values, p, eta).kl))
+    variance = min(float(tilting.tilted(values, p, t).variance) for t in between)
+    residual = abs(budget - float(tilting.tilted(values, p, eta).kl))
     error = abs(eta - worst.temperature)
     assert error * min(eta, worst.temperature) * variance <= residual * (1 + 1e-6) + 1e-12
 
@@ -250,10 +251,10 @@ def test_near_the_optimum_the_dual_stands_still_and_the_other_targets_do_not(cas
     values, p = case
     worst, budget = solved(case, share)
     step = 1e-4 * worst.temperature
-    here, there = (row.tilt(values, p, worst.temperature + by) for by in (-step, step))
+    here, there = (tilting.tilted(values, p, worst.temperature + by) for by in (-step, step))
     scale = 2 * step
     tilted, soft = (there.mean - here.mean) / scale, (there.soft - here.soft) / scale
-    at = row.tilt(values, p, worst.temperature)
+    at = tilting.tilted(values, p, worst.temperature)
     assert tilted == pytest.approx(-float(at.variance), rel=1e-4, abs=1e-9)
     assert soft == pytest.approx(-budget / worst.temperature**2, rel=1e-4)
     dual = soft + budget / (worst.temperature**2 - step**2)
@@ -274,13 +275,13 @@ def test_below_the_optimum_the_offset_pushes_advnet_down_and_without_it_up(case,
 
 def test_two_equal_values_worked_out_by_hand():
     # V = (0, 1), p = (1/2, 1/2), eta = log 3: Z = 1/2 + 1/6 = 2/3, q = (3/4, 1/4).
-    tilted = row.tilt([0.0, 1.0], [0.5, 0.5], np.log(3))
+    tilted = tilting.tilted([0.0, 1.0], [0.5, 0.5], np.log(3))
     np.testing.assert_allclose(tilted.weights, [0.75, 0.25])
     assert tilted.mean == pytest.approx(0.25)
     assert tilted.variance == pytest.approx(3 / 16)
     assert tilted.kl == pytest.approx(0.75 * np.log(1.5) + 0.25 * np.log(0.5))
     assert tilted.soft == pytest.approx(-np.log(2 / 3) / np.log(3))
-    assert row.ceiling([0.0, 1.0], [0.5, 0.5]) == pytest.approx(np.log(2))
+    assert tilting.ceiling([0.0, 1.0], [0.5, 0.5]) == pytest.approx(np.log(2))
 
 
 @usual
@@ -293,5 +294,5 @@ def test_drawn_rows_are_what_they_say(seed):
     assert (drawn.budget > 0).all()
     assert 0 < (drawn.budget > drawn.ceiling).mean() < 1
     q = row.within(rng, drawn, 5)
-    assert (row.divergence(q, drawn.weights) <= drawn.budget + 1e-12).all()
+    assert (divergence(q, drawn.weights) <= drawn.budget + 1e-12).all()
     np.testing.assert_allclose(q.sum(axis=-1), 1)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rapo.theory import finite_ensemble, finite_operator, finite_temperature
-from rapo.theory.tilting import tilted, worst
+from rapo.theory.tilting import curvature, tilted, worst
 
 often = settings(deadline=None, max_examples=30, derandomize=True, database=None)
 STATEMENTS = finite_ensemble.STATEMENTS + finite_temperature.STATEMENTS + finite_operator.STATEMENTS
@@ -47,7 +47,7 @@ def test_the_curvature_is_the_second_derivative_of_the_dual(scores, prior, beta,
     step = 1e-3 * beta
     around = beta + step * np.array([-1, 0, 1])
     low, middle, high = finite_ensemble.dual(around, tilted(scores, prior, around), budget)
-    second = finite_temperature.curvature(np.array(beta), tilted(scores, prior, beta), budget)
+    second = curvature(tilted(scores, prior, beta), np.array(beta), budget)
     assert (low - 2 * middle + high) / step**2 == pytest.approx(float(second), rel=1e-4, abs=1e-4 / beta**2)
 
 
@@ -55,7 +55,7 @@ def test_the_curvature_is_the_second_derivative_of_the_dual(scores, prior, beta,
 @given(scores_of, priors, st.floats(0.3, 8), st.floats(0.01, 1))
 def test_the_dual_is_strongly_concave_while_the_budget_is_not_used_up(scores, prior, beta, budget):
     tilt = tilted(scores, prior, beta)
-    second = finite_temperature.curvature(np.array(beta), tilt, budget)
+    second = curvature(tilt, np.array(beta), budget)
     if tilt.kl <= budget:
         assert second <= -tilt.variance / beta + 1e-12
     else:

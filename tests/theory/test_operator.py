@@ -19,10 +19,11 @@ from rapo.tabular import (
     worst_kernel,
 )
 from rapo.tabular.ensemble import divergence
+from rapo.tabular.markov import average
 from rapo.theory import approximate, operator, policies, value_drop
 from rapo.theory.statement import Verdict
 from rapo.theory.tilting import tilted
-from rapo.theory.worlds import SHAPE, average, copies, fitted, interior, oscillation, worlds
+from rapo.theory.worlds import SHAPE, copies, fitted, interior, oscillation, worlds
 
 STATEMENTS = (
     *operator.STATEMENTS,

@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 from rapo.learner.networks import Policy, forward
 from rapo.learner.normalize import LIMIT, Running, deviation
 from rapo.world.simulator import Simulator, Snapshot
-from rapo.world.task import Bools, Floats, within
+from rapo.world.task import Bools, Floats
 
 Singles = NDArray[np.float32]
 
@@ -70,7 +70,7 @@ class HostPolicy:
     def __call__(self, observation: Floats) -> Singles:
         """Mean actions `[..., action]` for observations `[..., observation]`."""
         seen = ((observation - self._centre) / self._deviation).astype(self._kind)
-        return forward(self._layers, within(seen, -LIMIT, LIMIT), np.tanh)  # pyright: ignore[reportReturnType, reportArgumentType]
+        return forward(self._layers, seen.clip(-LIMIT, LIMIT), np.tanh)  # pyright: ignore[reportReturnType, reportArgumentType]
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -119,7 +119,7 @@ def collect(
                 snapshots.append(simulator.snapshot())
             actions = [player(seen[-1]) + z[t] for player, z in zip(players, noise, strict=True)]
             acted.append(actions)
-            controls.append(within(actions[0], low, high))
+            controls.append(np.clip(actions[0], low, high))
             pushes.append(None if forces is None else forces(actions[1]))
             steps.append(simulator.step(controls[-1], pushes[-1]))
             seen.append(steps[-1].observation)

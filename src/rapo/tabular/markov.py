@@ -18,8 +18,7 @@ _DENSE = 2000
 def exact_value(mdp: Mdp, policy: ArrayLike) -> Floats:
     """The ordinary value `[S]` of a policy, by a linear solve."""
     chosen = mdp.distribution(policy)
-    rewards = np.where(chosen > 0, chosen * np.where(mdp.allowed, mdp.rewards, 0), 0).sum(axis=1)
-    return _solve(mdp.discount * transitions(mdp, chosen), rewards)
+    return _solve(mdp.discount * transitions(mdp, chosen), average(chosen, mdp.rewards))
 
 
 def occupancy(mdp: Mdp, policy: ArrayLike, initial: ArrayLike | None = None) -> Floats:
@@ -29,6 +28,11 @@ def occupancy(mdp: Mdp, policy: ArrayLike, initial: ArrayLike | None = None) -> 
         raise InputError(f"initial must be a distribution over the {mdp.states} states")
     moves = transitions(mdp, mdp.distribution(policy))
     return (1 - mdp.discount) * _solve(sparse.csr_array(mdp.discount * moves.T), initial)
+
+
+def average(policy: Floats, pairs: Floats) -> Floats:
+    """Mean `[S]` of `[S, A]` under a policy `[S, A]`; actions it never takes may be worth minus infinity."""
+    return np.where(policy > 0, policy * np.where(policy > 0, pairs, 0), 0).sum(axis=1)
 
 
 def transitions(mdp: Mdp, policy: Floats) -> sparse.csr_array:

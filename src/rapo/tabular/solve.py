@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rapo.errors import InputError
 from rapo.tabular import operator
-from rapo.tabular.markov import exact_value, occupancy
+from rapo.tabular.markov import average, exact_value, occupancy
 from rapo.tabular.mdp import Floats, Mdp
 from rapo.tabular.operator import Ball, Model
 
@@ -132,7 +132,7 @@ def _evaluate(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball, tolera
         step = operator.solved(mdp, value, budget, ball)
         lower, upper = np.asarray(step.lower), np.asarray(step.upper)
         unsure = (upper[mdp.allowed] - lower[mdp.allowed]).max()
-        residual = np.abs(_average(chosen, lower) - value).max()
+        residual = np.abs(average(chosen, lower) - value).max()
         rounding = _ROUNDING * np.abs(value).max()
         error = float((residual + unsure + rounding) / (1 - mdp.discount))
         found = Evaluated(value, lower, np.asarray(step.temperature), error, sweeps)
@@ -196,11 +196,6 @@ def _iterate(
         return (error > tolerance) & (change > _ROUNDING / 16 * jnp.abs(value).max()) & (sweeps < limit)
 
     return jax.lax.while_loop(going, advance, first)
-
-
-def _average(policy: Floats, action_value: Floats) -> Floats:
-    """Over the actions of a policy `[S, A]`; those it never takes may be worth minus infinity."""
-    return np.where(policy > 0, policy * np.where(policy > 0, action_value, 0), 0).sum(axis=1)
 
 
 def _checked_tolerance(mdp: Mdp, tolerance: float | None) -> float:

@@ -9,21 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rapo.theory import rows as row
+from rapo.theory import tilting
+from rapo.theory.rates import rate
 from rapo.theory.rows import COUNT, OUTCOMES, Floats, Rows, largest
-from rapo.theory.statement import Finding, Rate, Statement, Verdict, curve, slope
+from rapo.theory.statement import Finding, Statement, Verdict, slope
 from rapo.theory.temperature import effect_of_errors
 
 
 def other_targets(rng: np.random.Generator) -> Finding:
     """How the three forms of the target move with an error in the temperature."""
     rows = row.draw(rng)
-    best = row.worst(*rows).temperature
-    rate = effect_of_errors(rows, best, {"soft": 1, "tilted": 1, "dual": 2})
-    slopes = [slope(points.x, points.y) for points in rate.curves if not points.reference]
+    best = tilting.worst(*rows).temperature
+    effect = effect_of_errors(rows, best, {"soft": 1, "tilted": 1, "dual": 2})
+    slopes = [slope(points.x, points.y) for points in effect.curves if not points.reference]
     two, even, budget, wrong = np.array([0.0, 1.0]), np.array([0.5, 0.5]), 0.1, 1.1
-    right = row.worst(two, even, budget)
-    at = row.tilt(two, even, wrong * right.temperature)
-    exact = row.tilt(two, even, right.temperature)
+    right = tilting.worst(two, even, budget)
+    at = tilting.tilted(two, even, wrong * right.temperature)
+    exact = tilting.tilted(two, even, right.temperature)
     dual = at.soft - budget / (wrong * right.temperature)
     linear = [abs(s - 1) < 0.05 for s in slopes[:2]]
     return Finding(
@@ -37,22 +39,22 @@ def other_targets(rng: np.random.Generator) -> Finding:
         counterexample=f"Values 0 and 1, even weights, budget {budget:g}, a temperature {wrong - 1:.0%} too "
         f"high: the dual is {right.value - dual:.5f} off, the tilted mean {right.value - at.mean:.5f}, the "
         f"entropic risk {exact.soft - at.soft:.5f}.",
-        rates=(rate,),
+        rates=(effect,),
     )
 
 
 def without_offset(rng: np.random.Generator) -> Finding:
     """The entropic risk at the optimal temperature against the worst expectation."""
     rows = row.draw(rng)
-    solved = row.worst(*rows)
-    here = row.tilt(rows.values, rows.weights, solved.temperature)
+    solved = tilting.worst(*rows)
+    here = tilting.tilted(rows.values, rows.weights, solved.temperature)
     over = (here.soft - solved.value) / rows.spread
     offset = rows.budget / solved.temperature / rows.spread
     wrong = largest(np.abs(over - offset))
     tilted = largest(np.abs(here.mean - solved.value) / rows.spread)
     two, even, budget = np.array([0.0, 1.0]), np.array([0.5, 0.5]), 0.1
-    small = row.worst(two, even, budget)
-    soft = row.tilt(two, even, small.temperature).soft
+    small = tilting.worst(two, even, budget)
+    soft = tilting.tilted(two, even, small.temperature).soft
     return Finding(
         measured=f"entropic risk above the worst expectation in {(over > 1e-9).mean():.0%} of rows, by "
         f"{over.mean():.3f} of the spread on average; less budget/eta it is {wrong:.0e} off, the tilted mean "
@@ -70,7 +72,7 @@ def without_offset(rng: np.random.Generator) -> Finding:
 def loss(rng: np.random.Generator) -> Finding:
     """Where gradient descent on AdvNet's loss ends, with and without the offset inside the target."""
     rows = _standard(rng, 100)
-    best = row.worst(*rows).temperature
+    best = tilting.worst(*rows).temperature
     penalty, floors = 100.0, (1e-2, 1e-3)
     descents = (
         _Descent(0.5, True, floors[0]),
@@ -82,25 +84,21 @@ def loss(rng: np.random.Generator) -> Finding:
     apart = largest(np.abs(np.stack([below, above]) / resting - 1))
     penalties = np.geomspace(1e3, 1e6, 7)
     excess = np.array([_excess(rows, _resting(rows, best, each)).mean() for each in penalties])
-    line = excess[-1] * penalties[-1] / penalties
-    rate = Rate(
+    title, axes = (
         "Budget exceeded at the end of AdvNet's descent, offset dropped",
-        "penalty",
-        "mean KL / budget - 1",
-        (curve("measured", penalties, excess), curve("slope -1", penalties, line, reference=True)),
-        slope(penalties, excess),
-        -1,
+        ("penalty", "mean KL / budget - 1"),
     )
+    found = rate(title, axes, penalties, excess, -1)
     first, low, lower = rows.budget[0], *(_dual(rows, share * best)[0] for share in (0.1, 0.01))
     return Finding(
         measured=f"offset kept: {at_floor[0]:.0%} and {at_floor[1]:.0%} of rows end at the lowest "
         f"temperature allowed, {floors[0]:g} and {floors[1]:g}; dropped: from either side within {apart:.1%} "
         f"of one that exceeds the budget by {_excess(rows, resting).mean():.0%}, "
-        f"slope {rate.slope:.2f} in the penalty",
+        f"slope {found.slope:.2f} in the penalty",
         predicted="the optimal temperature",
         verdict=Verdict.of(
             as_written=largest(np.abs(kept / best - 1)) < 0.05,
-            corrected=apart < 0.05 and abs(rate.slope + 1) < 0.05,
+            corrected=apart < 0.05 and abs(found.slope + 1) < 0.05,
         ),
         instances=len(best),
         correction="The dual is largest at the optimal temperature, so that minimising it drives the "
@@ -111,17 +109,17 @@ def loss(rng: np.random.Generator) -> Finding:
         f"optimal {best[0]:.3f}: the temperature ends at {kept[0]:.3f}, the lowest allowed, with the offset "
         f"and at {below[0]:.3f} without; the dual is {low:.2f} at a tenth of the optimal one and {lower:.1f} "
         "at a hundredth.",
-        rates=(rate,),
+        rates=(found,),
     )
 
 
 def penalty(rng: np.random.Generator) -> Finding:
     """What the penalty on KL says of temperatures that were projected to the budget first."""
     rows = _standard(rng, 500)
-    best = row.worst(*rows).temperature
+    best = tilting.worst(*rows).temperature
     given = best * 10 ** rng.uniform(0.1, 1, len(best))
     over = {
-        name: np.maximum(row.tilt(rows.values, rows.weights, temperature).kl / rows.budget - 1, 0)
+        name: np.maximum(tilting.tilted(rows.values, rows.weights, temperature).kl / rows.budget - 1, 0)
         for name, temperature in (("after", np.minimum(given, best)), ("before", given))
     }
     return Finding(
@@ -163,8 +161,8 @@ def _standard(rng: np.random.Generator, count: int) -> Rows:
     values[0], p[0] = np.arange(OUTCOMES) % 2, 1 / OUTCOMES
     mean = (p * values).sum(axis=1, keepdims=True)
     values = (values - mean) / np.sqrt((p * (values - mean) ** 2).sum(axis=1, keepdims=True))
-    budget = row.tilt(values, p, 10 ** rng.uniform(-0.5, 0.3, count)).kl
-    budget = np.minimum(budget, 0.5 * row.ceiling(values, p))
+    budget = tilting.tilted(values, p, 10 ** rng.uniform(-0.5, 0.3, count)).kl
+    budget = np.minimum(budget, 0.5 * tilting.ceiling(values, p))
     budget[0] = 0.1
     return Rows(values, p, budget)
 
@@ -175,7 +173,7 @@ def _dual(rows: Rows, temperature: Floats) -> Floats:
 
 def gradient(rows: Rows, temperature: Floats, penalty: float, offset: ArrayLike) -> Floats:
     """Of y + penalty (KL - budget)_+^2 with respect to the temperature's logarithm, `[..., n]`."""
-    tilted = row.tilt(rows.values, rows.weights, temperature)
+    tilted = tilting.tilted(rows.values, rows.weights, temperature)
     over = np.maximum(tilted.kl - rows.budget, 0)
     pull = (np.where(offset, rows.budget, 0) - tilted.kl) / temperature
     return pull + 2 * penalty * over * temperature**2 * tilted.variance
@@ -202,7 +200,7 @@ def _resting(rows: Rows, best: Floats, penalty: float) -> Floats:
 
 
 def _excess(rows: Rows, temperature: Floats) -> Floats:
-    return row.tilt(rows.values, rows.weights, temperature).kl / rows.budget - 1
+    return tilting.tilted(rows.values, rows.weights, temperature).kl / rows.budget - 1
 
 
 STATEMENTS = (

@@ -5,6 +5,7 @@ import numpy as np
 
 from rapo.tabular import balls
 from rapo.theory import rows as row
+from rapo.theory import tilting
 from rapo.theory.rows import COUNT, Floats, largest
 from rapo.theory.statement import Finding, Statement, Verdict
 
@@ -75,7 +76,7 @@ def truncation(rng: np.random.Generator) -> Finding:
     share = rows.budget / rows.ceiling
     near = rows.values + 1e-9 * rows.spread[:, None] * rng.normal(size=rows.values.shape)
     below = {"chi-square": np.expm1(rows.ceiling), "total variation": -np.expm1(-rows.ceiling)}
-    solved = {"KL": [row.worst(values, rows.weights, rows.budget) for values in (rows.values, near)]}
+    solved = {"KL": [tilting.worst(values, rows.weights, rows.budget) for values in (rows.values, near)]}
     with jax.enable_x64(True):
         for name, ball in (("chi-square", _chi_square), ("total variation", _total_variation)):
             budget = share * below[name]

@@ -6,7 +6,9 @@ measured in units of a row's spread, from its lowest to its highest value.
 
 import numpy as np
 
+from rapo.tabular.ensemble import divergence
 from rapo.theory import rows as row
+from rapo.theory import tilting
 from rapo.theory.rows import COUNT, OUTCOMES, ROUNDING, Floats, Rows, largest
 from rapo.theory.statement import Finding, Rate, Statement, Verdict, curve, slope
 
@@ -14,8 +16,8 @@ from rapo.theory.statement import Finding, Rate, Statement, Verdict, curve, slop
 def duality(rng: np.random.Generator) -> Finding:
     """Primal, dual and the dual maximised by other means, and points of the ball that might do worse."""
     rows = row.draw(rng, beyond=0.2)
-    solved = row.worst(*rows)
-    excess = largest(row.divergence(solved.weights, rows.weights) - rows.budget)
+    solved = tilting.worst(*rows)
+    excess = largest(divergence(solved.weights, rows.weights) - rows.budget)
     gap = largest(np.abs(_maximum(rows) - solved.value) / rows.spread)
     some = Rows(rows.values[::5], rows.weights[::5], rows.budget[::5])
     others = row.within(rng, some, 50)
@@ -48,16 +50,16 @@ def _maximum(rows: Rows) -> Floats:
 def tightness(rng: np.random.Generator) -> Finding:
     """Whether the worst case uses its budget, and where KL goes as the temperature grows."""
     rows = row.draw(rng, beyond=0.3)
-    solved = row.worst(*rows)
+    solved = tilting.worst(*rows)
     inside = rows.budget < rows.ceiling
     unused = np.abs(solved.kl / rows.budget - 1)
     above = solved.value[~inside] - rows.values[~inside].min(axis=1)
     gaps = np.sort(rows.values, axis=1) - rows.values.min(axis=1, keepdims=True)
     sharp = 100 / np.where(gaps > 0, gaps, np.inf).min(axis=1)
-    limit = largest(np.abs(row.tilt(rows.values, rows.weights, sharp).kl - rows.ceiling))
+    limit = largest(np.abs(tilting.tilted(rows.values, rows.weights, sharp).kl - rows.ceiling))
     two, even, budget = np.array([0.0, 1.0]), np.array([0.5, 0.5]), 1.0
-    reached = row.tilt(np.tile(two, (3, 1)), even, np.array([1.0, 10.0, 100.0])).kl
-    worst = row.worst(two, even, budget)
+    reached = tilting.tilted(np.tile(two, (3, 1)), even, np.array([1.0, 10.0, 100.0])).kl
+    worst = tilting.worst(two, even, budget)
     return Finding(
         measured=f"budget met to {largest(unused[inside]):.0e} in {inside.sum():,} rows; in "
         f"{(~inside).sum():,} others up to {largest(unused):.0%} is left, "
@@ -87,14 +89,14 @@ def hard_minimum(rng: np.random.Generator) -> Finding:
     m = OUTCOMES
 
     def allowed(budget: Floats) -> np.ndarray:
-        return row.worst(samples, 1 / m, budget).value == lowest
+        return tilting.worst(samples, 1 / m, budget).value == lowest
 
     all_alike = np.full(COUNT, np.log(m))
     as_written = ~allowed(0.999 * all_alike) & allowed(1.001 * all_alike)
     need = np.log(m / shared)
     corrected = ~allowed(0.999 * need) & allowed(1.001 * need)
     tie = np.array([0.0, 0.0, 1.0])
-    small = row.worst(tie, 1 / 3, 1.001 * np.log(3 / 2))
+    small = tilting.worst(tie, 1 / 3, 1.001 * np.log(3 / 2))
     single = shared == 1
     return Finding(
         measured=f"log {m} is needed in {as_written[single].mean():.0%} of {single.sum():,} rows with one "
@@ -114,17 +116,17 @@ def entropic_risk(rng: np.random.Generator) -> Finding:
     rows = row.draw(rng)
     values, p, spread = rows.values, rows.weights, rows.spread
     temperature = 10 ** rng.uniform(-2, 2, COUNT) / spread
-    here = row.tilt(values, p, temperature)
+    here = tilting.tilted(values, p, temperature)
     constant = rng.normal(size=COUNT) * spread
     other = values + rng.normal(size=values.shape) * spread[:, None] * 10 ** rng.uniform(-3, 0, (COUNT, 1))
-    elsewhere = row.tilt(other, p, temperature).soft
-    higher = row.tilt(np.maximum(values, other), p, temperature).soft
-    sharper = row.tilt(values, p, temperature * 10 ** rng.uniform(0, 1, COUNT)).soft
+    elsewhere = tilting.tilted(other, p, temperature).soft
+    higher = tilting.tilted(np.maximum(values, other), p, temperature).soft
+    sharper = tilting.tilted(values, p, temperature * 10 ** rng.uniform(0, 1, COUNT)).soft
     mean = (p * values).sum(axis=1)
     others = rng.dirichlet(np.full(OUTCOMES, 0.5), (50, COUNT))
-    penalised = (others * values).sum(axis=-1) + row.divergence(others, p) / temperature
-    attained = here.mean + row.divergence(here.weights, p) / temperature
-    moved = row.tilt(values + constant[:, None], p, temperature).soft
+    penalised = (others * values).sum(axis=-1) + divergence(others, p) / temperature
+    attained = here.mean + divergence(here.weights, p) / temperature
+    moved = tilting.tilted(values + constant[:, None], p, temperature).soft
     broken = {
         "translation": np.abs(moved - here.soft - constant),
         "Lipschitz": np.abs(here.soft - elsewhere) - np.abs(values - other).max(axis=1),
@@ -155,7 +157,7 @@ def cumulants(rng: np.random.Generator) -> Finding:
     left = np.array(
         [
             np.abs(
-                row.tilt(values, rows.weights, np.full(COUNT, t)).soft
+                tilting.tilted(values, rows.weights, np.full(COUNT, t)).soft
                 - (mean - t / 2 * m2 + t**2 / 6 * m3 - t**3 / 24 * (m4 - 3 * m2**2))
             ).mean()
             for t in temperatures

@@ -9,6 +9,8 @@ import numpy as np
 from rapo.theory.finite_ensemble import (
     DRAWS,
     KAPPA,
+    RATE_TOLERANCE,
+    ROUNDING,
     SIZES,
     WINDOW,
     best_temperature,
@@ -19,16 +21,7 @@ from rapo.theory.finite_ensemble import (
 )
 from rapo.theory.rates import agree, rate
 from rapo.theory.statement import Finding, Statement, Verdict, curve
-from rapo.theory.tilting import Floats, Tilted, tilted, worst
-
-RATE_TOLERANCE = 0.1
-"""How far a measured slope may be from its prediction: with 400 draws, four times its Monte-Carlo error."""
-ROUNDING = 1e-11
-
-
-def curvature(temperature: Floats, tilt: Tilted, budget: Floats | float) -> Floats:
-    """Phi''(beta) `[...]`, from a tilt at these temperatures."""
-    return -tilt.variance / temperature - 2 * (budget - tilt.kl) / temperature**3
+from rapo.theory.tilting import Floats, curvature, tilted, worst
 
 
 def check_concavity(rng: np.random.Generator) -> Finding:
@@ -39,7 +32,7 @@ def check_concavity(rng: np.random.Generator) -> Finding:
     grid = np.linspace(*WINDOW, 40)
     tilt = tilted(scores, prior, grid)
     claimed = -tilt.variance.min(axis=1, keepdims=True) / WINDOW[1]
-    second = curvature(grid, tilt, budget)
+    second = curvature(tilt, grid, budget)
     inside = tilt.kl <= budget
     excess = second - claimed
     left = float(np.max(np.where(inside, excess, -np.inf)))
@@ -48,7 +41,7 @@ def check_concavity(rng: np.random.Generator) -> Finding:
 
     beta, kappa = np.linspace(0.5, 4, 71), 0.1
     pair = tilted([0.0, 1.0], [0.5, 0.5], beta)
-    at = curvature(beta, pair, kappa)[-1]
+    at = curvature(pair, beta, kappa)[-1]
     mu = pair.variance.min() / beta[-1]
     return Finding(
         measured=f"Phi'' is above -sigma^2 / B in {np.mean(excess > ROUNDING):.0%} of the window, and "
@@ -99,7 +92,7 @@ def check_value_gap(rng: np.random.Generator) -> Finding:
     grid = np.linspace(*WINDOW, 400)
     tilt = family(grid)
     mu = tilt.variance.min() / WINDOW[1]
-    steepest = np.abs(curvature(grid, tilt, KAPPA)).max()
+    steepest = np.abs(curvature(tilt, grid, KAPPA)).max()
     lower, upper = 0.5 * mu * distance**2, 0.5 * steepest * distance**2
     y = gap.mean(axis=1)
     axes = ("models K", "mean loss of the dual")

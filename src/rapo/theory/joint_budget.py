@@ -6,9 +6,10 @@ and laws Q `[K, T]`, its KL from the nominal one is KL(w || rho) + sum_k w_k KL(
 
 import numpy as np
 
+from rapo.robust import RobustValue
 from rapo.tabular.ensemble import divergence
 from rapo.theory.statement import Finding, Statement, Verdict
-from rapo.theory.tilting import Floats, Worst, distributions, tilted, worst
+from rapo.theory.tilting import Floats, ceiling, distributions, tilted, worst
 
 MODELS, OUTCOMES = 2, 4
 ROUNDING = 1e-11
@@ -32,7 +33,7 @@ def two_temperatures(
     return -(tilted(risk, prior, beta).log_partition + budget) / beta
 
 
-def worst_joint(returns: Floats, law: Floats, prior: Floats, budget: Floats) -> Worst:
+def worst_joint(returns: Floats, law: Floats, prior: Floats, budget: Floats) -> RobustValue:
     """`rapo.tabular.ensemble.joint` of many ensembles `[n, K, T]` at once; weights `[n, K T]`."""
     count = len(returns)
     return worst(returns.reshape(count, -1), (prior[..., None] * law).reshape(count, -1), budget)
@@ -110,8 +111,7 @@ def check_joint_dual(rng: np.random.Generator) -> Finding:
     count = 60
     returns, base = rng.normal(size=(count, MODELS, OUTCOMES)), distributions(rng, count, MODELS, OUTCOMES)
     prior = distributions(rng, count, MODELS)
-    lowest = returns == returns.min(axis=(1, 2), keepdims=True)
-    reach = -np.log(np.sum(prior[..., None] * base * lowest, axis=(1, 2)))
+    reach = ceiling(*(x.reshape(count, -1) for x in (returns, prior[..., None] * base)))
     budget = np.minimum(rng.uniform(0.02, 0.5, count), 0.8 * reach)  # from reach on the minimum is allowed
     solved = worst_joint(returns, base, prior, budget)
     truth, best = solved.value, solved.temperature

@@ -11,7 +11,7 @@ import numpy as np
 
 from rapo.learner.budget import adapt
 from rapo.theory.statement import Finding, Statement, Verdict
-from rapo.theory.tilting import Floats, distributions, tilted, worst
+from rapo.theory.tilting import Floats, ceiling, distributions, tilted, worst
 
 ROUNDING = 1e-11
 """Of sums over a handful of models, of sizes around 1."""
@@ -32,12 +32,6 @@ def hardest(scores: Floats, prior: Floats) -> Floats:
     """`[..., K]`, the prior restricted to the models of the lowest score."""
     only = np.where(scores == scores.min(axis=-1, keepdims=True), prior, 0)
     return only / only.sum(axis=-1, keepdims=True)
-
-
-def ceiling(scores: Floats, prior: Floats) -> Floats:
-    """`[...]`, log(1 / prior mass of the hardest models): the KL of a mixture of these alone."""
-    lowest = scores == scores.min(axis=-1, keepdims=True)
-    return -np.log(np.where(lowest, prior, 0).sum(axis=-1))
 
 
 def check_limits(rng: np.random.Generator) -> Finding:

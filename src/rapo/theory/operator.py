@@ -3,8 +3,9 @@
 import numpy as np
 
 from rapo.tabular import Solved, backup, evaluate, policy_iteration, value_iteration
+from rapo.tabular.markov import average
 from rapo.theory.statement import Curve, Finding, Rate, Statement, Verdict, curve, slope
-from rapo.theory.worlds import BUDGETS, ROUNDING, Floats, World, average, worlds
+from rapo.theory.worlds import BUDGETS, ROUNDING, Floats, World, worlds
 
 _FINE = 1e-10
 _SWEEPS = 50

@@ -1,5 +1,6 @@
 """Policies and worst cases: what is optimal, which kernel attains a value, and how two policies compare."""
 
+from dataclasses import replace
 from itertools import permutations, product
 
 import numpy as np
@@ -15,6 +16,7 @@ from rapo.tabular import (
     worst_kernel,
 )
 from rapo.tabular.ensemble import divergence
+from rapo.tabular.markov import average
 from rapo.theory.statement import Finding, Statement, Verdict
 from rapo.theory.tilting import tilted
 from rapo.theory.worlds import (
@@ -22,7 +24,6 @@ from rapo.theory.worlds import (
     SHAPE,
     Floats,
     World,
-    average,
     copies,
     fitted,
     interior,
@@ -184,10 +185,8 @@ def _values_of(mdp: Mdp, policies: Floats, budget: float) -> Floats:
 
 def _two_turns(mdp: Mdp) -> Mdp:
     """The same MDP for policies that alternate: each state once for even steps and once for odd ones."""
-    other = np.concatenate([mdp.successors + mdp.states, mdp.successors])
-    twice = (np.concatenate([array, array]) for array in (mdp.rewards, mdp.probabilities))
-    rewards, probabilities = twice
-    return Mdp(rewards, other.astype(np.int32), probabilities, mdp.discount)
+    twice = copies(mdp, 2)
+    return replace(twice, successors=(twice.successors + mdp.states) % twice.states)
 
 
 def _feasible(world: World, budget: float, rng: np.random.Generator, near: Floats | None) -> Floats:

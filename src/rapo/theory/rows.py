@@ -1,18 +1,17 @@
-"""Random rows of next-state values, and the formulas for one row written out in NumPy.
+"""Random rows of next-state values, and what is asked of one row: its dual, and other points of its ball.
 
-The checks hold the learner's solver against these, so they are written as one would on paper and share no
-code with it. A row is a few values V `[K]` under nominal weights p `[K]`, with a KL budget.
+A row is a few values V `[K]` under nominal weights p `[K]`, with a KL budget.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rapo.robust import RobustValue, robust_value
-
-Floats = NDArray[np.float64]
+from rapo.tabular.ensemble import divergence
+from rapo.tabular.mdp import Floats
+from rapo.theory import tilting
 
 COUNT = 2000
 """Rows in a check."""
@@ -40,22 +39,7 @@ class Rows(NamedTuple):
     @property
     def ceiling(self) -> Floats:
         """`[n]`, the budget from which on the lowest value alone is allowed: log(1 / its mass)."""
-        return ceiling(self.values, self.weights)
-
-
-class Tilted(NamedTuple):
-    """What a temperature eta makes of rows; all `[...]` but the weights."""
-
-    weights: Floats
-    """`[..., K]`, q ~ p exp(-eta V)."""
-    kl: Floats
-    """KL(q || p)."""
-    mean: Floats
-    """Of V under q."""
-    variance: Floats
-    """Of V under q."""
-    soft: Floats
-    """The entropic risk, -1/eta log E_p exp(-eta V)."""
+        return tilting.ceiling(self.values, self.weights)
 
 
 def draw(rng: np.random.Generator, count: int = COUNT, *, beyond: float = 0.0) -> Rows:
@@ -75,58 +59,13 @@ def draw(rng: np.random.Generator, count: int = COUNT, *, beyond: float = 0.0) -
     share = np.where(
         rng.random(count) < beyond, rng.uniform(1, 3, count), 0.9 * 10 ** rng.uniform(-3, 0, count)
     )
-    return Rows(values, weights, share * ceiling(values, weights))
-
-
-def worst(values: ArrayLike, weights: ArrayLike, budget: ArrayLike) -> RobustValue:
-    """The solver on up to `COUNT` rows `[n, K]` or a single one `[K]`, in one shape: it compiles but once."""
-    values = np.asarray(values, float)
-    single, (count, size) = values.ndim == 1, np.atleast_2d(values).shape
-    wide, p = np.zeros((COUNT, OUTCOMES)), np.zeros((COUNT, OUTCOMES))
-    wide[:count, :size], p[:count, :size], p[count:, 0] = values, weights, 1
-    budgets = np.zeros(COUNT)
-    budgets[:count] = budget
-    solved = robust_value(wide, p, budget=budgets)
-    value, temperature, kl, q, gap = (field[0] if single else field[:count] for field in solved)
-    return RobustValue(value, temperature, kl, q[..., :size], gap)
-
-
-def ceiling(values: ArrayLike, weights: ArrayLike) -> Floats:
-    """log(1 / mass of the lowest value) `[...]`."""
-    values = np.asarray(values, float)
-    return -np.log(np.where(values == values.min(axis=-1, keepdims=True), weights, 0).sum(axis=-1))
-
-
-def tilt(values: ArrayLike, weights: ArrayLike, temperature: ArrayLike) -> Tilted:
-    """Rows `[..., K]` at temperatures `[...]` above 0."""
-    values, temperature = np.asarray(values, float), np.asarray(temperature, float)
-    lowest = values.min(axis=-1)
-    above = values - lowest[..., None]
-    exponent = -temperature[..., None] * above
-    raised = weights * np.exp(exponent)
-    partition = raised.sum(axis=-1)
-    # Near temperature 0 the partition is close to 1, and its logarithm is small but matters.
-    log_partition = np.where(
-        partition > 0.5,
-        np.log1p(np.maximum((weights * np.expm1(exponent)).sum(axis=-1), -0.9)),
-        np.log(partition),
-    )
-    q = raised / partition[..., None]
-    mean = (q * above).sum(axis=-1)
-    variance = (q * (above - mean[..., None]) ** 2).sum(axis=-1)
-    kl = -temperature * mean - log_partition
-    return Tilted(q, kl, lowest + mean, variance, lowest - log_partition / temperature)
+    return Rows(values, weights, share * tilting.ceiling(values, weights))
 
 
 def dual(values: ArrayLike, weights: ArrayLike, temperature: ArrayLike, budget: ArrayLike) -> Floats:
     """The dual function `[...]`: the entropic risk less budget / eta."""
     temperature = np.asarray(temperature, float)
-    return tilt(values, weights, temperature).soft - np.asarray(budget, float) / temperature
-
-
-def divergence(q: Floats, p: Floats) -> Floats:
-    """KL(q || p) `[...]`."""
-    return np.where(q > 0, q * np.log(np.where(q > 0, q, 1) / p), 0).sum(axis=-1)
+    return tilting.tilted(values, weights, temperature).soft - np.asarray(budget, float) / temperature
 
 
 def within(rng: np.random.Generator, rows: Rows, directions: int) -> Floats:

@@ -5,7 +5,9 @@ Values are measured in units of a row's spread, temperatures in units of one ove
 
 import numpy as np
 
+from rapo.tabular.ensemble import divergence
 from rapo.theory import rows as row
+from rapo.theory import tilting
 from rapo.theory.rows import COUNT, ROUNDING, Floats, Rows, largest
 from rapo.theory.statement import Finding, Rate, Statement, Verdict, curve, slope
 
@@ -19,17 +21,17 @@ def identities(rng: np.random.Generator) -> Finding:
     rows = row.draw(rng)
     values, p, budget = rows
     temperature = 10 ** rng.uniform(-1, 1, COUNT) / rows.spread
-    here = row.tilt(values, p, temperature)
+    here = tilting.tilted(values, p, temperature)
     step = 1e-3 * temperature
-    kl = row.derivative(lambda t: row.tilt(values, p, t).kl, temperature, step)
+    kl = row.derivative(lambda t: tilting.tilted(values, p, t).kl, temperature, step)
     dual = row.derivative(lambda t: row.dual(values, p, t, budget), temperature, step)
     direction = rng.normal(size=values.shape)
     along = row.derivative(
-        lambda x: row.tilt(values + x[:, None] * direction, p, temperature).soft,
+        lambda x: tilting.tilted(values + x[:, None] * direction, p, temperature).soft,
         np.zeros(COUNT),
         1e-3 * rows.spread,
     )
-    used = row.divergence(here.weights, p)
+    used = divergence(here.weights, p)
     log_partition = -temperature * here.soft
     wrong = {
         "dKL/deta = eta Var": np.abs(kl / (temperature * here.variance) - 1),
@@ -53,11 +55,11 @@ def identities(rng: np.random.Generator) -> Finding:
 def concavity(rng: np.random.Generator) -> Finding:
     """The dual's second derivative beyond its maximum, its single rise and fall, and concavity in 1/eta."""
     rows = row.draw(rng, 500)
-    best = row.worst(*rows).temperature
+    best = tilting.worst(*rows).temperature
     grid = best * np.geomspace(0.02, 100, 150)[:, None]
-    tilted = row.tilt(rows.values, rows.weights, grid)
+    tilted = tilting.tilted(rows.values, rows.weights, grid)
     dual = (tilted.soft - rows.budget / grid) / rows.spread
-    convex = (_second(tilted, rows.budget, grid) > 0).any(axis=0)
+    convex = (tilting.curvature(tilted, grid, rows.budget) > 0).any(axis=0)
     # Far out the dual is flat to the last digit.
     steps = np.sign(np.where(np.abs(np.diff(dual, axis=0)) < 1e-14, 0, np.diff(dual, axis=0)))
     turns = (np.maximum.accumulate(-steps, axis=0) > 0) & (steps > 0)
@@ -79,17 +81,12 @@ def concavity(rng: np.random.Generator) -> Finding:
     )
 
 
-def _second(tilted: row.Tilted, budget: Floats, temperature: Floats) -> Floats:
-    """The dual's second derivative `[...]`."""
-    return -2 * (budget - tilted.kl) / temperature**3 - tilted.variance / temperature
-
-
 def _two_values() -> str:
     """The row of two values whose dual is convex beyond its maximum."""
     two, even, budget = np.array([0.0, 1.0]), np.array([0.5, 0.5]), 0.1
-    best = float(row.worst(two, even, budget).temperature)
+    best = float(tilting.worst(two, even, budget).temperature)
     grid = np.linspace(best, 10 * best, 1000)
-    second = _second(row.tilt(np.tile(two, (1000, 1)), even, grid), np.full(1000, budget), grid)
+    second = tilting.curvature(tilting.tilted(np.tile(two, (1000, 1)), even, grid), grid, budget)
     bend = grid[np.argmax(second > 0)]
     ends = np.array([6.0, 9.0, 12.0])
     low, middle, high = row.dual(np.tile(two, (3, 1)), even, ends, budget)
@@ -126,8 +123,8 @@ def kl_residual(rng: np.random.Generator) -> Finding:
     rows = row.draw(rng)
     best, given, loss = _wrong(rng, rows)
     share = np.linspace(0, 1, 50)[:, None]
-    variance = row.tilt(rows.values, rows.weights, best + share * (given - best)).variance.min(axis=0)
-    residual = np.abs(rows.budget - row.tilt(rows.values, rows.weights, given).kl)
+    variance = tilting.tilted(rows.values, rows.weights, best + share * (given - best)).variance.min(axis=0)
+    residual = np.abs(rows.budget - tilting.tilted(rows.values, rows.weights, given).kl)
     smaller = np.minimum(best, given)
     # Sharp tilts leave no variance, and bounds without end: compare products, not quotients.
     ratio = np.abs(given - best) * smaller * variance / residual
@@ -144,22 +141,22 @@ def kl_residual(rng: np.random.Generator) -> Finding:
 def smoothness(rng: np.random.Generator) -> Finding:
     """The optimal temperature's derivatives from the equation KL = budget, and by differences."""
     values, p, budget = rows = row.draw(rng)
-    best = row.worst(*rows).temperature
-    q, _, mean, variance, _ = row.tilt(values, p, best)
-    exponent = best[:, None] * (values - mean[:, None])
+    best = tilting.worst(*rows).temperature
+    at = tilting.tilted(values, p, best)
+    exponent = best[:, None] * (values - at.mean[:, None])
     change = rng.normal(size=values.shape) / best[:, None]
     lean = rng.normal(size=p.shape)
     lean -= (p * lean).sum(axis=1, keepdims=True)
     # eta Var deta + eta Cov_q(eta V, dV) - E_q[(eta V - E_q eta V + 1) dlog p] = dbudget
     sources = {
-        "values": -best * (q * exponent * change).sum(axis=1),
-        "weights": (q * (exponent + 1) * lean).sum(axis=1),
+        "values": -best * (at.weights * exponent * change).sum(axis=1),
+        "weights": (at.weights * (exponent + 1) * lean).sum(axis=1),
         "budget": budget,
     }
 
     def moved(source: str, by: Floats) -> Floats:
         leaning = p * np.exp(by[:, None] * lean) if source == "weights" else p
-        return row.worst(
+        return tilting.worst(
             values + by[:, None] * change if source == "values" else values,
             leaning / leaning.sum(axis=1, keepdims=True),
             budget * (1 + by) if source == "budget" else budget,
@@ -167,7 +164,7 @@ def smoothness(rng: np.random.Generator) -> Finding:
 
     errors = []
     for source, effect in sources.items():
-        predicted = effect / (best * variance)
+        predicted = effect / (best * at.variance)
         # A step that moves the temperature by a ten-thousandth at most, however steep it is.
         step = 1e-4 / (1 + np.abs(predicted) / best)
         found = row.derivative(lambda by, source=source: moved(source, by), np.zeros(COUNT), step)
@@ -183,7 +180,7 @@ def smoothness(rng: np.random.Generator) -> Finding:
 
 def _wrong(rng: np.random.Generator, rows: Rows) -> tuple[Floats, Floats, Floats]:
     """Optimal temperatures, others up to 30 times higher or lower, and what the dual loses by them."""
-    best = row.worst(*rows).temperature
+    best = tilting.worst(*rows).temperature
     given = best * 10 ** rng.uniform(-1.5, 1.5, len(best))
     loss = row.dual(rows.values, rows.weights, best, rows.budget) - row.dual(
         rows.values, rows.weights, given, rows.budget
@@ -200,7 +197,7 @@ def effect_of_errors(rows: Rows, best: Floats, kinds: dict[str, int]) -> Rate:
     names = {"dual": "dual", "soft": "entropic risk", "tilted": "tilted mean"}
 
     def targets(temperature: Floats) -> dict[str, Floats]:
-        tilted = row.tilt(rows.values, rows.weights, temperature)
+        tilted = tilting.tilted(rows.values, rows.weights, temperature)
         offset = rows.budget / temperature
         return {"dual": tilted.soft - offset, "soft": tilted.soft, "tilted": tilted.mean}
 

@@ -1,48 +1,36 @@
 """Tilted weights at a given temperature, in plain NumPy, and the worst expectation of rows of any shape.
 
-What the checks of ensembles and of sampling share. Written out apart from the learner, so that one is a check
-of the other; all functions take values `[..., K]`, weights and temperatures that broadcast against it.
+What the checks share. Written out apart from the learner, so that one is a check of the other; all functions
+take values `[..., K]`, weights and temperatures that broadcast against it.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rapo.robust import robust_value
-
-Floats = NDArray[np.float64]
+from rapo.robust import RobustValue, robust_value
+from rapo.tabular.mdp import Floats
 
 BLOCK = (512, 8)
 """Rows and their length as they are given to the solver, padded, so that it is compiled but once."""
 
 
-class Worst(NamedTuple):
-    """The worst expectation of rows, as `rapo.robust_value` has it."""
-
-    value: Floats
-    """`[...]`."""
-    temperature: Floats
-    """`[...]`."""
-    kl: Floats
-    """`[...]`."""
-    weights: Floats
-    """`[..., K]`."""
-
-
 class Tilted(NamedTuple):
-    """A tilt, and the moments of the values under it."""
+    """A tilt, and the moments of the values under it; all `[...]` but the weights."""
 
     weights: Floats
-    """`[..., K]`."""
+    """`[..., K]`, q ~ p exp(-eta V)."""
     log_partition: Floats
-    """`[...]`, log sum p exp(-eta V)."""
+    """log sum p exp(-eta V)."""
     kl: Floats
-    """`[...]`, from the weights that were tilted."""
+    """KL(q || p)."""
     mean: Floats
-    """`[...]`."""
+    """Of V under q."""
     variance: Floats
-    """`[...]`."""
+    """Of V under q."""
+    soft: Floats
+    """The entropic risk, -1/eta log sum p exp(-eta V); the mean at temperature 0."""
 
 
 def distributions(rng: np.random.Generator, *shape: int) -> Floats:
@@ -54,21 +42,35 @@ def distributions(rng: np.random.Generator, *shape: int) -> Floats:
 def tilted(values: ArrayLike, weights: ArrayLike, temperature: ArrayLike) -> Tilted:
     """Values `[..., K]` with weights `[..., K]`, tilted at temperatures `[...]`."""
     values, weights = np.asarray(values, np.float64), np.asarray(weights, np.float64)
-    eta = np.asarray(temperature, np.float64)[..., None]
+    eta = np.asarray(temperature, np.float64)
     values, weights = np.broadcast_arrays(values, weights)
-    lowest = np.where(weights > 0, values, np.inf).min(axis=-1, keepdims=True)
-    above = np.where(weights > 0, values - lowest, 0)
-    raised = weights * np.exp(-eta * above)
-    total = raised.sum(axis=-1, keepdims=True)
-    q = raised / total
+    lowest = np.where(weights > 0, values, np.inf).min(axis=-1)
+    above = np.where(weights > 0, values - lowest[..., None], 0)
+    exponent = -eta[..., None] * above
+    raised = weights * np.exp(exponent)
+    total = raised.sum(axis=-1)
+    # Near temperature 0 the partition is close to 1, and its logarithm is small but matters.
+    excess = np.maximum((weights * np.expm1(exponent)).sum(axis=-1), -0.9)
+    shifted = np.where(total > 0.5, np.log1p(excess), np.log(total))
+    q = raised / total[..., None]
     mean = np.sum(q * above, axis=-1)
     variance = np.sum(q * (above - mean[..., None]) ** 2, axis=-1)
-    shifted = np.log(total[..., 0])
-    log_partition = shifted - eta[..., 0] * lowest[..., 0]
-    return Tilted(q, log_partition, -shifted - eta[..., 0] * mean, mean + lowest[..., 0], variance)
+    soft = lowest + np.where(eta > 0, -shifted / np.where(eta > 0, eta, 1), mean)
+    return Tilted(q, shifted - eta * lowest, -shifted - eta * mean, mean + lowest, variance, soft)
 
 
-def worst(values: ArrayLike, weights: ArrayLike, budget: ArrayLike) -> Worst:
+def curvature(tilt: Tilted, temperature: Floats, budget: Floats | float) -> Floats:
+    """The second derivative `[...]` of the dual, from a tilt at these temperatures."""
+    return -tilt.variance / temperature - 2 * (budget - tilt.kl) / temperature**3
+
+
+def ceiling(values: ArrayLike, weights: ArrayLike) -> Floats:
+    """`[...]`, log(1 / mass of the lowest value): the budget from which on it is allowed alone."""
+    values = np.asarray(values, np.float64)
+    return -np.log(np.where(values == values.min(axis=-1, keepdims=True), weights, 0).sum(axis=-1))
+
+
+def worst(values: ArrayLike, weights: ArrayLike, budget: ArrayLike) -> RobustValue:
     """`rapo.robust_value` of rows `[..., K]` of at most 8 values, with budgets `[...]`, block by block."""
     values, weights = np.asarray(values, np.float64), np.asarray(weights, np.float64)
     shape = np.broadcast_shapes(values.shape, weights.shape, (*np.shape(budget), 1))
@@ -84,9 +86,6 @@ def worst(values: ArrayLike, weights: ArrayLike, budget: ArrayLike) -> Worst:
         robust_value(value[i : i + BLOCK[0]], weight[i : i + BLOCK[0]], budget=limit[i : i + BLOCK[0]])
         for i in range(0, len(value), BLOCK[0])
     ]
-    return Worst(
-        np.concatenate([part.value for part in parts])[:rows].reshape(budget.shape),
-        np.concatenate([part.temperature for part in parts])[:rows].reshape(budget.shape),
-        np.concatenate([part.kl for part in parts])[:rows].reshape(budget.shape),
-        np.concatenate([part.weights for part in parts])[:rows, :size].reshape(shape),
-    )
+    solved = RobustValue(*(np.concatenate(field)[:rows] for field in zip(*parts, strict=True)))
+    single = (field.reshape(budget.shape) for field in solved._replace(weights=solved.value))
+    return RobustValue(*single)._replace(weights=solved.weights[:, :size].reshape(shape))

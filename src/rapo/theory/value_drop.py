@@ -3,8 +3,9 @@
 import numpy as np
 
 from rapo.tabular import Mdp, evaluate, exact_value, occupancy
+from rapo.tabular.markov import average
 from rapo.theory.statement import Curve, Finding, Rate, Statement, Verdict, curve, slope
-from rapo.theory.worlds import BUDGETS, Floats, World, average, fitted, oscillation, worlds
+from rapo.theory.worlds import BUDGETS, Floats, World, fitted, oscillation, worlds
 
 _FINE = 1e-10
 _FINER = 1e-11

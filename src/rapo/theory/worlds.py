@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rapo.tabular import Mdp, inventory, machine_replacement, random_mdp, slippery_grid
+from rapo.tabular.mdp import Floats
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SHAPE = (20, 7, 5)
@@ -95,11 +95,6 @@ def copies(mdp: Mdp, count: int) -> Mdp:
     repeated = (np.concatenate([array] * count) for array in (mdp.rewards, mdp.probabilities))
     rewards, probabilities = repeated
     return Mdp(rewards, leads.astype(np.int32), probabilities, mdp.discount)
-
-
-def average(policy: Floats, pairs: Floats) -> Floats:
-    """Mean `[S]` of `[S, A]` under a policy `[S, A]`; actions it never takes may be worth minus infinity."""
-    return np.where(policy > 0, policy * np.where(policy > 0, pairs, 0), 0).sum(axis=1)
 
 
 def oscillation(values: Floats) -> float:

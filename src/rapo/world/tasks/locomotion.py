@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 
 from rapo.world.dynamics import Parameter
-from rapo.world.task import Bools, Data, Floats, Task, within
+from rapo.world.task import Bools, Data, Floats, Task
 
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 IN_DISTRIBUTION = (0.8, 1.2)
@@ -54,7 +54,7 @@ class Locomotion(Task):
         """All positions but x, then the velocities."""
         velocity = data.qvel
         if self.velocity_limit < np.inf:
-            velocity = within(velocity, -self.velocity_limit, self.velocity_limit)
+            velocity = velocity.clip(-self.velocity_limit, self.velocity_limit)
         return np.concatenate((data.qpos[:, 1:], velocity), axis=1)
 
     def remember(self, data: Data) -> Floats:

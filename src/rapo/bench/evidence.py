@@ -83,13 +83,12 @@ def _raw_sweep(task: Task, rows: Floats, actions: list[Floats], outcome: Evaluat
     """The physics of a sweep and nothing else: a call returns its seconds."""
     batch = raw_batch(task, rows)
     length = outcome.length.ravel()
-    n, episodes = outcome.length.shape
-    states = initial_states(task, n, episodes, SEED)
+    states = initial_states(task, rows, outcome.length.shape[1], SEED)
     qpos, qvel, ctrl = (batch.bind(name) for name in ("qpos", "qvel", "ctrl"))
 
     def play() -> float:
         batch.reset()
-        qpos[...], qvel[...] = states
+        qpos[...], qvel[...] = states.qpos, states.qvel
         total = 0.0
         for step, controls in enumerate(actions):
             running = np.flatnonzero(length > step)

@@ -16,7 +16,7 @@ from mjbatch import Batch
 from rapo.bench import FEWEST_TURNS, raw_batch, take_turns, timed, typical
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Snapshot
-from rapo.world.task import Floats
+from rapo.world.task import Floats, Task
 from rapo.world.tasks.locomotion import Locomotion
 
 MODELS = 16
@@ -37,7 +37,7 @@ class Row:
     envpool_rate: float | None = None
 
 
-def measure_step(task: Locomotion, simulations: int, seconds: float) -> Row:
+def measure_step(task: Task, simulations: int, seconds: float) -> Row:
     """`step` of N nominal environments with zero actions against raw mjbatch."""
     simulator = MujocoSimulator(task, simulations, seed=0)
     raw = Batch(task.model, simulations)
@@ -56,12 +56,12 @@ def measure_step(task: Locomotion, simulations: int, seconds: float) -> Row:
         lambda: timed(lambda: simulator.step(actions)),
     )
     peers = (None, None)
-    if simulations == PEER_SIMULATIONS:
+    if simulations == PEER_SIMULATIONS and isinstance(task, Locomotion):
         peers = (gymnasium_rate(task, simulations, seconds / 2), envpool_rate(task, simulations, seconds / 2))
     return _row(task, simulations, "step", turns, *peers)
 
 
-def measure_branch(task: Locomotion, simulations: int, seconds: float) -> Row:
+def measure_branch(task: Task, simulations: int, seconds: float) -> Row:
     """`branch` of state-action pairs under 16 models against raw mjbatch."""
     pairs = simulations // MODELS
     rng = np.random.default_rng(0)
@@ -126,7 +126,7 @@ def _rate(call: Callable[[], object], simulations: int, seconds: float) -> float
 
 
 def _row(
-    task: Locomotion,
+    task: Task,
     simulations: int,
     what: str,
     turns: Sequence[tuple[float, float]],

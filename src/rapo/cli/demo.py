@@ -34,9 +34,9 @@ class Demo:
         for algo in demo.ALGORITHMS:
             run = demo.train_or_go_on(algo, self.steps, self.seed, self.out / algo)
             with progress_bar() as progress:
-                bar = progress.add_task(f"measuring {algo}", total=run.config().task.time_limit)
+                bar = progress.add_task(f"measuring {algo}", total=run.config().task.tested().time_limit)
                 curves += demo.measure(run, algo, self.seed, lambda: progress.advance(bar))  # noqa: B023
-                progress.update(bar, completed=run.config().task.time_limit)
+                progress.update(bar, completed=run.config().task.tested().time_limit)
         title = f"Hopper after {self.steps:,} steps, mean return"
         table = number_table(title, ("",), ("nominal", "perturbed", "worst"))
         for algo in demo.ALGORITHMS:

@@ -108,7 +108,7 @@ class Sweep:
         check_seed(self.seed)
         chosen = self.param or None
         values = _scales(self.scales) or None
-        tasks = [run.config().task for run in runs]
+        tasks = [run.config().task.tested() for run in runs]
         for task in tasks:
             sweeping.dynamics_of(task.dynamics, sweeping.settings(task.dynamics, chosen, values))
         table = number_table("Mean return", ("run", "parameter"), ("nominal", "ID", "OOD", "worst", "at"))

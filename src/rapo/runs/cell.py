@@ -56,7 +56,7 @@ def run_cell(
             done.append("trained")
         run = Run(cell.folder)
         if not _swept(cell, grid):
-            advance = watch("sweeping", run.config().task.time_limit)
+            advance = watch("sweeping", run.config().task.tested().time_limit)
             sweep(run, **grid.sweep, threads=threads, advance=advance)
             done.append("swept")
         if grid.search is not None and ("swept" in done or not _searched(cell, grid)):

@@ -10,9 +10,8 @@ from rapo.errors import InputError
 from rapo.learn import Learner
 from rapo.learner.rollout import HostPolicy, one_thread
 from rapo.world.mujoco_cpu import MujocoSimulator
-from rapo.world.simulator import States
 from rapo.world.streams import STATES, stream
-from rapo.world.task import Bools, Floats, Task
+from rapo.world.task import Bools, Data, Floats, States, Task
 
 BLOCK = 64
 """Rows that a policy is asked for at a time: products of other sizes round otherwise, and so do products in
@@ -72,22 +71,30 @@ def evaluate(
     seed: int,
     threads: int = 0,
     advance: Callable[[], None] = lambda: None,
+    watch: Callable[[Data, Bools], None] = lambda data, running: None,
 ) -> Evaluated:
-    """Episodes under each row of `dynamics` `[n, P]`, from the same initial states under each.
+    """Episodes of the task as it is tested, under each row of `dynamics` `[n, P]`, drawn alike for each.
 
-    policy: controls for the observations of episodes that still run, row by row; seed: where the initial
-    states come from; advance: called once for every step of them all.
+    dynamics: also `[n, episodes, P]`, if the episodes of a setting differ in theirs; policy: controls for the
+    observations of episodes that still run, row by row; seed: where the initial states come from; advance:
+    called once for every step of them all; watch: called before every step with the state of all episodes
+    `[n * episodes]`, and which of them still run.
     """
     check_episodes(episodes)
-    rows = np.repeat(task.dynamics.check(dynamics), episodes, axis=0)
+    task, dynamics = task.tested(), np.asarray(dynamics, np.float64)
+    if dynamics.ndim == 3 and dynamics.shape[1] == episodes:
+        rows = task.dynamics.check(dynamics.reshape(-1, dynamics.shape[2]))
+    else:
+        rows = np.repeat(task.dynamics.check(dynamics), episodes, axis=0)
     n = len(rows)
     simulator = MujocoSimulator(task, n, seed=seed, dynamics=rows, threads=threads)
-    simulator.reset(states=initial_states(task, n // episodes, episodes, seed))
+    simulator.reset(states=initial_states(task, rows, episodes, seed))
     returned, length = np.zeros(n), np.zeros(n, np.int64)
     running, terminated, diverged = np.ones(n, bool), np.zeros(n, bool), np.zeros(n, bool)
     controls, ids = np.zeros((n, task.action_size)), np.arange(n)
     with one_thread():
         while len(ids):
+            watch(simulator.data, running)
             controls[ids] = policy(simulator.observation[ids])
             step = simulator.step(controls)
             returned += np.where(running, step.reward, 0)
@@ -105,10 +112,14 @@ def evaluate(
     )
 
 
-def initial_states(task: Task, settings: int, episodes: int, seed: int) -> States:
-    """Where the episodes of each setting begin: the same states for every setting."""
-    qpos, qvel = task.reset(episodes, stream(seed, 0, STATES))
-    return np.tile(qpos, (settings, 1)), np.tile(qvel, (settings, 1))
+def initial_states(task: Task, rows: Floats, episodes: int, seed: int) -> States:
+    """Where episodes under dynamics `rows` `[n * episodes, P]` begin: drawn alike for each n settings."""
+    drawn = [
+        task.begin(rows[i : i + episodes], stream(seed, 0, STATES)) for i in range(0, len(rows), episodes)
+    ]
+    qpos, qvel, userdata = zip(*drawn, strict=True)
+    carried = None if userdata[0] is None else np.concatenate(userdata)
+    return States(np.concatenate(qpos), np.concatenate(qvel), carried)
 
 
 def check_episodes(episodes: int) -> None:

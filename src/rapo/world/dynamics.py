@@ -56,8 +56,9 @@ class Parameter:
     """Values met in evaluation."""
     nominal: float | None = None
     """Its value when nothing is perturbed; None means that of the model as written."""
-    apply: Literal["scale", "set"] = "scale"
-    """`scale` multiplies the model's own values, `set` replaces them."""
+    apply: Literal["scale", "set", "add", "read"] = "scale"
+    """`scale` multiplies the model's own values, `set` replaces them, `add` adds to them; `read` leaves the
+    model alone, touches no field and is read by the task itself, from `data.dynamics`."""
     of: tuple[str, ...] | str | None = None
     """Names of the bodies, geoms, actuators, tendons or joints it concerns; None means all of them."""
     columns: tuple[int, ...] | None = None
@@ -68,10 +69,17 @@ class Parameter:
             if isinstance(getattr(self, several), str):
                 object.__setattr__(self, several, (getattr(self, several),))
         for several, what in (("fields", "mjModel field"), ("of", "name"), ("columns", "column")):
-            if getattr(self, several) is not None and not len(getattr(self, several)):
+            named = getattr(self, several)
+            if named is not None and not len(named) and (several, self.apply) != ("fields", "read"):
                 raise InputError(f"parameter '{self.name}' touches no {what}: give at least one")
-        if self.apply not in ("scale", "set"):
-            raise InputError(f"parameter '{self.name}' has apply '{self.apply}': allowed are scale, set")
+        if self.apply not in ("scale", "set", "add", "read"):
+            raise InputError(
+                f"parameter '{self.name}' has apply '{self.apply}': allowed are scale, set, add, read"
+            )
+        if self.apply == "read" and (self.fields or self.nominal is None):
+            raise InputError(
+                f"parameter '{self.name}' is read by its task: it must name no field and a nominal value"
+            )
         if self.nominal is not None and not np.isfinite(self.nominal):
             raise InputError(f"parameter '{self.name}' has nominal value {self.nominal}: it must be finite")
         for which, values in (("training", self.train), ("test", self.test)):
@@ -211,6 +219,8 @@ class Dynamics:
                 value = rows[:, column].reshape(-1, *(1,) * (fields[field].ndim - 1))
                 if parameter.apply == "scale":
                     fields[field][at] *= value
+                elif parameter.apply == "add":
+                    fields[field][at] += value
                 else:
                     fields[field][at] = value
         return fields
@@ -225,8 +235,8 @@ class Dynamics:
         """The parameter with its nominal value read off the model where it is not given."""
         if parameter.nominal is not None:
             return parameter
-        if parameter.apply == "scale":
-            return replace(parameter, nominal=1.0)
+        if parameter.apply in ("scale", "add"):
+            return replace(parameter, nominal=1.0 if parameter.apply == "scale" else 0.0)
         own = np.unique([self.defaults[f][self._targets[parameter.name, f]] for f in parameter.fields])
         if len(own) != 1:
             raise InputError(

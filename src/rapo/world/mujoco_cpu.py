@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rapo.errors import InputError, unknown
 from rapo.world.physics import Ids, Physics
-from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, States, Step
+from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, Step
 from rapo.world.streams import DYNAMICS, STATES, check_seed, stream
-from rapo.world.task import Bools, Floats, Task
+from rapo.world.task import Bools, Data, Floats, States, Task
 
 KEPT_DIVERGENCES = 16
 
@@ -81,6 +81,11 @@ class MujocoSimulator:
         return self._observation
 
     @property
+    def data(self) -> Data:
+        """The mjData fields that the task reads, of all environments, as they are now: not to be written."""
+        return self._physics.data
+
+    @property
     def dynamics(self) -> Floats:
         """The parameter values in force, `[N, P]`."""
         return self._dynamics.copy()
@@ -108,12 +113,13 @@ class MujocoSimulator:
         actions = self._checked_actions(actions, self.num_envs)
         forces = self._checked_forces(forces, self.num_envs)
         np.copyto(self._before, physics.state)
-        physics.ctrl[...] = actions
+        before = task.drive(physics.data, actions)
         if forces is not None:
-            physics.xfrc_applied[:, self._force_bodies] = forces
-        failed = physics.step(task.frame_skip, self._moving)
+            physics.xfrc_applied[:, self._force_bodies] += forces
+        failed = physics.step(task.frame_skip, self._moving, before)
         if forces is not None:
             physics.xfrc_applied[:, self._force_bodies] = 0
+        task.settle(physics.data, actions)
         memory = task.remember(physics.data)
         next_observation = task.observe(physics.data)
         reward, terminated = task.score(self._memory, memory, physics.data, actions)
@@ -197,13 +203,14 @@ class MujocoSimulator:
             rows = chunk.stop - chunk.start
             used = slice(0, rows * k)
             physics.state[used].reshape(rows, k, -1)[...] = snapshot.physics[chunk, None]
-            physics.ctrl[used].reshape(rows, k, -1)[...] = actions[chunk, None]
-            if forces is not None:
-                pushed = physics.xfrc_applied[used].reshape(rows, k, -1, 6)
-                pushed[:, :, self._force_bodies] = forces[chunk, None]
-            failed = physics.step(task.frame_skip, _selected(mask, chunk, physics.n))
             data = physics.data.rows(used)
             memory, taken = (np.repeat(x[chunk], k, axis=0) for x in (snapshot.memory, actions))
+            before = task.drive(data, taken)
+            if forces is not None:
+                pushed = physics.xfrc_applied[used].reshape(rows, k, -1, 6)
+                pushed[:, :, self._force_bodies] += forces[chunk, None]
+            failed = physics.step(task.frame_skip, _selected(mask, chunk, physics.n), before)
+            task.settle(data, taken)
             seen = task.observe(data)
             scores = task.score(memory, task.remember(data), data, taken)
             observation[chunk] = seen.reshape(rows, k, -1)
@@ -227,15 +234,15 @@ class MujocoSimulator:
         states: States | None = None,
     ) -> None:
         """Start new episodes in environments `ids`, and write their rows of memory and observation."""
-        if states is None:
-            states = self.task.reset(len(ids), stream(self._seed, self._clock, STATES))
         if fresh is not None:
             rows = self.task.dynamics.check(fresh(len(ids), stream(self._seed, self._clock, DYNAMICS)))
             if len(rows) != len(ids):
                 raise InputError(f"fresh returned {len(rows)} rows of dynamics: it was asked for {len(ids)}")
             self._dynamics[ids] = rows
             self._physics.set_dynamics(rows, ids)
-        self._physics.place(ids, *states)
+        if states is None:
+            states = self.task.begin(self._dynamics[ids], stream(self._seed, self._clock, STATES))
+        self._physics.place(ids, states)
         data = self._physics.data.rows(ids)
         memory[ids] = self.task.remember(data)
         observation[ids] = self.task.observe(data)
@@ -287,14 +294,17 @@ class MujocoSimulator:
         return np.repeat(rows, self.num_envs // len(rows), axis=0)
 
     def _checked_states(self, states: States) -> States:
-        given = tuple(_numbers("states", x) for x in states)
-        wanted = (self.num_envs, self.task.model.nq), (self.num_envs, self.task.model.nv)
+        given = tuple(_numbers("states", x) for x in states if x is not None)
+        model, carried = self.task.model, self.task.userdata_size
+        sizes = (model.nq, model.nv, carried) if carried else (model.nq, model.nv)
+        wanted = tuple((self.num_envs, size) for size in sizes)
         shapes = tuple(x.shape for x in given)
         if shapes != wanted:
-            raise InputError(f"states of shapes {shapes} were given: allowed are qpos and qvel, {wanted}")
+            what = "qpos, qvel and userdata" if carried else "qpos and qvel"
+            raise InputError(f"states of shapes {shapes} were given: allowed are {what}, {wanted}")
         if not all(map(_finite, given)):
             raise InputError("states were given that are not all finite: they must be")
-        return given[0], given[1]
+        return States(*given)
 
     def _checked_actions(self, actions: ArrayLike, rows: int) -> Floats:
         actions = _numbers("actions", actions)

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from rapo.world import last_stage
 from rapo.world.dynamics import Dynamics
 from rapo.world.last_stage import LastStage, without_sensors
-from rapo.world.task import Bools, Data, Floats
+from rapo.world.task import BeforeSubstep, Bools, Data, Floats, States
 
 Ids = NDArray[np.intp]
 
-_STATE_FIELDS = ("qpos", "qvel", "act", "ctrl", "time", "mocap_pos", "mocap_quat", "xfrc_applied")
+_STATE_FIELDS = ("qpos", "qvel", "act", "ctrl", "time", "mocap_pos", "mocap_quat", "xfrc_applied", "userdata")
 _TIME = 0
 
 
@@ -22,7 +22,7 @@ class Physics:
     """A batch of simulations with live arrays over their state.
 
     state: `[n, nstate]`, whole integration states, rows that can be copied and written back; data: the
-    mjData `fields` asked for; ctrl `[n, nu]` and xfrc_applied `[n, nbody, 6]`: the inputs.
+    mjData `fields` asked for; xfrc_applied `[n, nbody, 6]`: the forces.
     """
 
     def __init__(self, dynamics: Dynamics, n: int, fields: tuple[str, ...], threads: int = 0) -> None:
@@ -36,13 +36,13 @@ class Physics:
         else:
             self.batch = Batch(model, n, threads)
         self.state: Floats = self.batch.bind("state")
-        self.ctrl: Floats = self.batch.bind("ctrl")
         self.xfrc_applied: Floats = self.batch.bind("xfrc_applied")
-        self._qpos: Floats = self.batch.bind("qpos")
-        self._qvel: Floats = self.batch.bind("qvel")
+        self._rows = dynamics.nominal(n)
         self._derived = any(field not in _STATE_FIELDS for field in fields)
-        read = dict.fromkeys(("qpos", "qvel", *fields))
-        self.data = Data({field: self._source(field).bind(field) for field in read})
+        read = dict.fromkeys(("qpos", "qvel", "ctrl", *fields))
+        bound = {field: self._source(field).bind(field) for field in read}
+        self.data = Data({**bound, "dynamics": self._rows})
+        self._userdata: Floats = self.batch.bind("userdata")
         self.batch.reset()
         self._initial = self.state[0].copy()
         # MuJoCo prints a warning only when its counter is 0, and clears the counters when it resets a
@@ -53,6 +53,7 @@ class Physics:
 
     def set_dynamics(self, rows: Floats, ids: Ids | None = None) -> None:
         """Put rows `[n, P]` of parameter values into all simulations, or into those of `ids`."""
+        self._rows[slice(None) if ids is None else ids] = rows
         fields = self.dynamics.values(rows)
         for batch in (self.batch, self._last_stage.batch) if self._last_stage else (self.batch,):
             for field, values in fields.items():
@@ -60,28 +61,38 @@ class Physics:
             if fields:
                 batch.set_const(ids)
 
-    def place(self, ids: Ids, qpos: Floats, qvel: Floats) -> None:
-        """Start simulations `ids` anew from qpos and qvel, everything else as in the model."""
+    def place(self, ids: Ids, states: States) -> None:
+        """Start simulations `ids` anew from these states, everything else as in the model."""
         self.state[ids] = self._initial
-        self._qpos[ids] = qpos
-        self._qvel[ids] = qvel
+        self.data.qpos[ids] = states.qpos
+        self.data.qvel[ids] = states.qvel
+        if states.userdata is not None:
+            self._userdata[ids] = states.userdata
         if self._last_stage is not None:
             self._last_stage.read(ids, stepped=False)
         elif self._derived:
             self.batch.forward(ids)
 
-    def step(self, substeps: int, ids: Ids | None = None) -> Bools | None:
-        """Advance all simulations, or those of `ids`; return which `[n]` failed, or None if none did."""
-        clocks = self.state[:, _TIME].copy()
+    def step(
+        self, substeps: int, ids: Ids | None = None, before: BeforeSubstep | None = None
+    ) -> Bools | None:
+        """Advance all simulations, or those of `ids`; return which `[n]` failed, or None if none did.
+
+        before: called before every substep.
+        """
         failed = None
-        try:
-            self.batch.step(ids, nstep=substeps)
-        except RuntimeError:
-            # mjbatch names the first one only; the clock of each that failed stood still.
-            ids = np.arange(self.n) if ids is None else ids
-            failed = np.zeros(self.n, bool)
-            failed[ids] = self.state[ids, _TIME] == clocks[ids]
-            ids = ids[~failed[ids]]
+        for substep in range(1 if before is None else substeps):
+            if before is not None:
+                before(substep)
+            clocks = self.state[:, _TIME].copy()
+            try:
+                self.batch.step(ids, nstep=substeps if before is None else 1)
+            except RuntimeError:
+                # mjbatch names the first one only; the clock of each that failed stood still.
+                ids = np.arange(self.n) if ids is None else ids
+                failed = np.zeros(self.n, bool) if failed is None else failed
+                failed[ids] = self.state[ids, _TIME] == clocks[ids]
+                ids = ids[~failed[ids]]
         if self._last_stage is not None:
             self._last_stage.read(ids)
         if self._warnings.tobytes() != self._quiet:

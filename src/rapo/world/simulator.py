@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rapo.errors import InputError
-from rapo.world.task import Bools, Floats, Task
+from rapo.world.task import Bools, Floats, States, Task
 
 FreshDynamics = Callable[[int, np.random.Generator], Floats]
 """Draws dynamics `[n, P]` for n environments that start an episode, from the generator it is given."""
-States = tuple[Floats, Floats]
-"""qpos `[n, nq]` and qvel `[n, nv]`."""
 
 
 class Step(NamedTuple):
@@ -153,7 +151,8 @@ class Simulator(Protocol):
     def reset(self, dynamics: ArrayLike | None = None, states: States | None = None) -> Floats:
         """Start every episode anew, under other dynamics where given; return the observations.
 
-        states: qpos `[N, nq]` and qvel `[N, nv]` to start from; drawn by the task where they are not given.
+        states: qpos `[N, nq]` and qvel `[N, nv]` to start from, and userdata if the task keeps any; drawn by
+        the task where they are not given.
         """
         ...
 

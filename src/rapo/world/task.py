@@ -2,32 +2,46 @@
 
 Everything is batched NumPy over n simulations; a task has no state of its own. What a reward needs
 from before the step is kept, row by row, in `memory`, which the simulator snapshots with the physics.
+What an episode carries along (a delay, a history, a reference) lives in MuJoCo's own `userdata`.
 A robot of your own is a subclass of `Task`, as the built-in ones are.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-import mujoco
 import numpy as np
 from mjbatch import Batch
 from numpy.typing import NDArray
 
-from rapo.errors import InputError
+from rapo.errors import InputError, unknown
 from rapo.world import last_stage
 from rapo.world.dynamics import Dynamics, Parameter
 from rapo.world.model import load_model
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+BeforeSubstep = Callable[[int], None]
+"""Called with the number of every substep, just before it."""
+
+
+class States(NamedTuple):
+    """Where episodes begin."""
+
+    qpos: Floats
+    """`[n, nq]`."""
+    qvel: Floats
+    """`[n, nv]`."""
+    userdata: Floats | None = None
+    """`[n, userdata]`; None means zeros."""
 
 
 class Data:
     """mjData fields of n simulations as attributes: `data.qpos` is `[n, nq]`, `data.xpos` `[n, nbody, 3]`.
 
-    The arrays are live: copy what has to outlast the next step.
+    The arrays are live: copy what has to outlast the next step. Beside qpos, qvel and the fields a task asks
+    for there are always ctrl `[n, nu]` and the values of the parameters in force, dynamics `[n, P]`.
     """
 
     def __init__(self, fields: Mapping[str, NDArray[Any]]) -> None:
@@ -55,10 +69,14 @@ class Task(ABC):
     """Physics substeps per action."""
     parameters: ClassVar[tuple[Parameter, ...]]
     """What is uncertain about its physics."""
-    time_limit: ClassVar[int] = 1000
+    time_limit: int = 1000
     """Steps after which an episode is truncated."""
+    settings: ClassVar[Mapping[str, Mapping[str, float]]] = {}
+    """Dynamics with a name: the parameters that are fixed; the others come from their training ranges."""
     fields: ClassVar[tuple[str, ...]] = ()
     """The mjData fields its methods read, beside qpos and qvel."""
+    userdata_size: ClassVar[int] = 0
+    """How many numbers an episode carries along in mjData's userdata."""
     pushed_bodies: tuple[str, ...] = ()
     """Bodies that an adversary pushes; none named means the first one that can move."""
     pushed_axes: ClassVar[tuple[int, ...]] = (0, 1, 2)
@@ -70,7 +88,7 @@ class Task(ABC):
                 f"task '{self.name}' has frame_skip {self.frame_skip} and time_limit {self.time_limit}: "
                 "both must be at least 1"
             )
-        self.model = load_model(self.model_file, self.fields)
+        self.model = load_model(self.model_file, self.fields, self.userdata_size)
         never_zero = ("actuator_gear",) if last_stage.is_needed(self.model, self.fields) else ()
         self.dynamics = Dynamics(self.model, self.parameters, never_zero)
         self.action_size: int = self.model.nu
@@ -78,7 +96,7 @@ class Task(ABC):
         if not self.pushed_bodies:
             named = [self.model.body(i).name for i in range(1, self.model.nbody)]
             self.pushed_bodies = tuple([name for name in named if name][:1])
-        two = _two_simulations(self.model, self.fields)
+        two = _two_simulations(self.dynamics, self.fields)
         self.initial_qpos: Floats = two.qpos[0].copy()
         self.initial_qvel: Floats = two.qvel[0].copy()
         self.observation_size, self.memory_size = self._check_methods(two)
@@ -86,6 +104,13 @@ class Task(ABC):
     def _check_methods(self, data: Data) -> tuple[int, int]:
         """Try every method on two simulations, and refuse results that are not as documented."""
         n, sizes = len(data), []
+        states = self.begin(self.dynamics.nominal(n), np.random.default_rng(0))
+        shapes = tuple(np.shape(x) for x in states if x is not None)
+        wanted = ((n, self.model.nq), (n, self.model.nv), (n, self.userdata_size))[: len(shapes)]
+        if shapes != wanted:
+            raise InputError(f"reset of task '{self.name}' returns shapes {shapes}: allowed are {wanted}")
+        if states.userdata is not None:
+            data.userdata[...] = states.userdata
         for what, array in (("observe", self.observe(data)), ("remember", self.remember(data))):
             live = any(np.shares_memory(array, field) for field in data.__dict__.values())
             if array.shape[:1] != (n,) or array.ndim != 2 or array.dtype != np.float64 or live:
@@ -102,11 +127,20 @@ class Task(ABC):
                     f"score of task '{self.name}' returns {what} {np.shape(array)} for {n} rows: "
                     f"allowed are {kind.__name__} arrays of shape ({n},)"
                 )
-        shapes = tuple(np.shape(x) for x in self.reset(n, np.random.default_rng(0)))
-        wanted = ((n, self.model.nq), (n, self.model.nv))
-        if shapes != wanted:
-            raise InputError(f"reset of task '{self.name}' returns shapes {shapes}: allowed are {wanted}")
         return sizes[0], sizes[1]
+
+    def setting(self, name: str, n: int, rng: np.random.Generator) -> Floats:
+        """Draw dynamics `[n, P]` of a named setting; what is drawn does not depend on what is fixed."""
+        if name not in self.settings:
+            raise unknown("setting", name, self.settings)
+        rows = self.dynamics.uniform(n, rng)
+        for parameter, value in self.settings[name].items():
+            rows[:, self.dynamics.column(parameter)] = value
+        return self.dynamics.check(rows)
+
+    def tested(self) -> "Task":
+        """The task as policies are tested on it: this one, unless a task says otherwise."""
+        return self
 
     @property
     def action_range(self) -> tuple[Floats, Floats]:
@@ -118,6 +152,26 @@ class Task(ABC):
     @abstractmethod
     def reset(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Draw n initial states: qpos `[n, nq]` and qvel `[n, nv]`."""
+
+    def begin(self, dynamics: Floats, rng: np.random.Generator) -> States:
+        """Draw the states in which episodes under `dynamics` `[n, P]` begin.
+
+        They are those of `reset`, unless a task has to know the dynamics or keeps `userdata`. What is drawn
+        may depend on n, not on the dynamics, so that the same stream gives comparable episodes.
+        """
+        return States(*self.reset(len(dynamics), rng))
+
+    def drive(self, data: Data, actions: Floats) -> BeforeSubstep | None:
+        """Before a step: turn actions `[n, action]` into `data.ctrl`.
+
+        A controller that runs faster than the policy returns a function to be called before every substep.
+        """
+        data.ctrl[...] = actions
+        return None
+
+    def settle(self, data: Data, actions: Floats) -> None:
+        """After a step, before anything is read off: move `data.userdata` on; nothing by default."""
+        return
 
     @abstractmethod
     def observe(self, data: Data) -> Floats:
@@ -136,11 +190,11 @@ class Task(ABC):
         return np.empty((len(data), 0))
 
 
-def _two_simulations(model: mujoco.MjModel, fields: tuple[str, ...]) -> Data:
+def _two_simulations(dynamics: Dynamics, fields: tuple[str, ...]) -> Data:
     """The fields of two simulations at the model's own initial state."""
-    batch = Batch(model, 2)
+    batch = Batch(dynamics.model, 2)
     arrays = {}
-    for field in dict.fromkeys((*fields, "qpos", "qvel")):
+    for field in dict.fromkeys((*fields, "qpos", "qvel", "ctrl")):
         try:
             arrays[field] = batch.bind(field)
         except ValueError:
@@ -149,4 +203,4 @@ def _two_simulations(model: mujoco.MjModel, fields: tuple[str, ...]) -> Data:
                 "qpos, qvel, xpos, xquat, cvel, sensordata, cfrc_ext"
             ) from None
     batch.reset()
-    return Data(arrays)
+    return Data({**arrays, "dynamics": dynamics.nominal(2)})

@@ -3,7 +3,7 @@
 The policy asks for collective thrust and body rates 100 times a second. What it asks for arrives 10 to 20 ms
 later; a rate controller turns it into rotor thrusts 500 times a second, and the rotors follow with a lag. The
 policy sees noisy measurements and their history; forces and torques disturb the quadrotor, and near the
-ground its own downwash does. Payload mass and cable length are hidden from it, unless the task is the informed
+ground its own downwash does. Payload mass and cable length are hidden from it unless the task is the informed
 one.
 
 What an episode carries along lives in `userdata`, a row of `rapo.world.quadrotor`: branches of one state

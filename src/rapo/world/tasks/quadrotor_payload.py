@@ -58,7 +58,7 @@ class QuadrotorPayload(Task):
     settings: ClassVar = {"id": {}, "ood": {"payload": 0.5, "cable": 1.0, "disturbance": 2.0}}
     weights: ClassVar = {
         "position": 1.0,
-        "velocity": 0.2,
+        "velocity": 0.4,
         "yaw": 0.1,
         "rates": 0.1,
         "action": 0.1,
@@ -66,7 +66,7 @@ class QuadrotorPayload(Task):
     }
     """What a step on the reference earns, in shares of 1."""
     scales: ClassVar = {
-        "position": 0.15,
+        "position": 0.3,
         "velocity": 0.5,
         "yaw": 0.5,
         "rates": 1.0,
@@ -129,8 +129,8 @@ class QuadrotorPayload(Task):
         kind = share[0][:, None]
         centre = np.column_stack((unit[1], unit[2], 0.6 + 1.2 * share[3]))
         reach = (np.array([1.5, 1.5, 0.4])[:, None] * unit[4:7]).T
-        speed = (np.array([2.0, 2.0, 1.0])[:, None] * share[7:10]).T
-        frequency = np.minimum(speed / (2 * np.pi * np.maximum(np.abs(reach), 0.1)), 0.6)
+        speed = (np.array([1.5, 1.5, 0.6])[:, None] * share[7:10]).T
+        frequency = np.minimum(speed / (2 * np.pi * np.maximum(np.abs(reach), 0.1)), 0.35)
         window = (-3 + 5 * share[10], 1 + share[11], 6 + 6 * share[12])
         choices = (
             (kind < 0.15, reference.hover(centre)),

@@ -7,7 +7,7 @@ import pytest
 
 from rapo.errors import InputError
 from rapo.runs.grid import read_grid
-from rapo.world.tasks import TASKS
+from rapo.world.tasks import LOCOMOTION
 
 GRIDS = Path(__file__).parents[2] / "grids"
 SMALLEST = {"tasks": '["hopper"]', "algorithms": '["ppo"]', "seeds": "[0]", "steps": "100"}
@@ -162,7 +162,7 @@ def test_a_file_that_is_not_there_or_is_not_text_is_refused(tmp_path):
 def test_every_experiment_of_the_paper_has_a_file():
     grids = {path.stem: read_grid(path) for path in GRIDS.glob("*.toml")}
     assert {name: len(grid.cells) for name, grid in grids.items()} == {
-        **{f"curves-{task}": 25 for task in TASKS},
+        **{f"curves-{task}": 25 for task in LOCOMOTION},
         "ablations": 100,
         "ensemble-size": 80,
         "samples": 80,
@@ -174,7 +174,7 @@ def test_every_experiment_of_the_paper_has_a_file():
             assert {cell.seed for cell in grid.cells} == set(range(5))
             assert {cell.steps for cell in grid.cells} == {1_000_000}
             assert (grid.sweep, grid.search) == ({}, {})
-    for task in TASKS:
+    for task in LOCOMOTION:
         found = {cell.config().algorithm.name for cell in grids[f"curves-{task}"].cells}
         assert found == {"ppo", "ppo-dr", "epopt", "rarl", "rapo"}
     for name, varied in (("ensemble-size", "models"), ("samples", "samples")):

@@ -10,7 +10,7 @@ from rapo.errors import InputError
 from rapo.world.dynamics import Dynamics, Parameter
 from rapo.world.model import load_model
 from rapo.world.mujoco_cpu import MujocoSimulator
-from rapo.world.tasks import TASKS, make_task
+from rapo.world.tasks import LOCOMOTION, make_task
 
 TRAIN, TEST = (0.8, 1.2), (0.5, 1.5)
 
@@ -30,7 +30,7 @@ def random_walk(task, dynamics, steps=40):
 
 
 @pytest.mark.parametrize("parameter", ["mass", "inertia", "friction", "torque"])
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", LOCOMOTION)
 def test_every_parameter_reaches_its_field_and_the_physics(name, parameter):
     task = make_task(name)
     rows = task.dynamics.sweep(parameter, [1.0, 0.7])
@@ -195,7 +195,8 @@ def parameter(**changes):
             r"'mass' has training range \[1.2, 0.8\]: it must be two finite numbers",
         ),
         (parameter(test=(0.5, np.nan)), r"'mass' has test range \[0.5, nan\]"),
-        (parameter(apply="add"), "'mass' has apply 'add': allowed are scale, set"),
+        (parameter(apply="times"), "'mass' has apply 'times': allowed are scale, set, add, read"),
+        (parameter(apply="read"), "'mass' is read by its task: it must name no field and a nominal value"),
         (parameter(fields=()), "'mass' touches no mjModel field"),
         (parameter(of=()), "'mass' touches no name"),
         (parameter(columns=()), "'mass' touches no column"),

@@ -1,16 +1,19 @@
 """A robot of one's own: an MJCF file, a small class and a list of parameters."""
 
+from typing import ClassVar
+
 import mujoco
 import numpy as np
 import pytest
 from mjbatch import Batch
 
 from rapo.errors import InputError
+from rapo.runs.evaluate import evaluate
 from rapo.world.dynamics import Parameter
 from rapo.world.model import load_model
 from rapo.world.mujoco_cpu import MujocoSimulator
-from rapo.world.task import Task
-from rapo.world.tasks import TASKS, make_task
+from rapo.world.task import States, Task
+from rapo.world.tasks import LOCOMOTION, make_task
 
 CART = """
 <mujoco>
@@ -170,7 +173,7 @@ def test_reading_a_field_that_was_not_asked_for_says_what_to_do(tmp_path):
         cart_task(tmp_path, read=("qpos", "qvel"))
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", LOCOMOTION)
 def test_switching_islands_off_changes_no_bit(name):
     task = make_task(name)
     simulator = MujocoSimulator(task, 16, seed=0)
@@ -197,3 +200,107 @@ def test_islands_are_switched_off_only_where_there_is_one_tree(tmp_path):
     )
     file.write_text(two)
     assert not load_model(file).opt.disableflags & flag
+
+
+TANK = """
+<mujoco>
+  <option timestep="0.01" gravity="0 0 0"/>
+  <worldbody>
+    <body name="tank"><joint name="x" type="slide" axis="1 0 0"/><geom size="0.1" mass="2"/></body>
+  </worldbody>
+  <actuator><motor joint="x"/></actuator>
+</mujoco>
+"""
+
+
+class Tank(Task):
+    """A tank that starts at its own length and burns fuel at every substep; the fuel is carried along."""
+
+    name = "tank"
+    frame_skip = 3
+    fields = ("userdata",)
+    userdata_size = 2
+    parameters = (
+        Parameter("cargo", "body_mass", (0.0, 1.0), (0.0, 3.0), apply="add"),
+        Parameter("length", (), (1.0, 2.0), (1.0, 4.0), 1.0, "read"),
+    )
+    settings: ClassVar = {"heavy": {"cargo": 3.0}}
+
+    def reset(self, n, rng):
+        return np.zeros((n, 1)), np.zeros((n, 1))
+
+    def begin(self, dynamics, rng):
+        fuel = np.column_stack((rng.uniform(1, 2, len(dynamics)), np.zeros(len(dynamics))))
+        return States(dynamics[:, 1:], np.zeros((len(dynamics), 1)), fuel)
+
+    def drive(self, data, actions):
+        def burn(substep):
+            data.userdata[:, 0] -= 0.01
+            data.ctrl[...] = actions * (substep == 2)
+
+        return burn
+
+    def settle(self, data, actions):
+        data.userdata[:, 1] += 1
+
+    def observe(self, data):
+        return np.column_stack((data.qpos, data.qvel, data.userdata))
+
+    def score(self, before, after, data, actions):
+        return data.userdata[:, 0].copy(), np.zeros(len(data), bool)
+
+
+@pytest.fixture
+def tank(tmp_path):
+    Tank.model_file = tmp_path / "tank.xml"
+    Tank.model_file.write_text(TANK)
+    return Tank()
+
+
+def test_a_task_carries_its_own_state_and_acts_before_every_substep(tank):
+    # The force of 1 N acts in the last of three substeps only: 1 N x 0.01 s / (2 + 2) kg = 0.0025 m/s.
+    rows = tank.dynamics.grid({"cargo": [0.0, 2.0], "length": [1.0, 4.0]})
+    simulator = MujocoSimulator(tank, 4, seed=0, dynamics=rows)
+    start = simulator.observation.copy()
+    np.testing.assert_array_equal(start[:, 0], [1, 4, 1, 4])
+    snapshot, action = simulator.snapshot(), np.ones((4, 1))
+    step = simulator.step(action)
+    np.testing.assert_allclose(step.next_observation[:, 1], [0.005, 0.005, 0.0025, 0.0025], rtol=1e-12)
+    np.testing.assert_allclose(step.next_observation[:, 2], start[:, 2] - 0.03, rtol=1e-12)
+    np.testing.assert_array_equal(step.next_observation[:, 3], 1)
+    branches = simulator.branch(snapshot, action, rows)
+    own = np.arange(4)
+    np.testing.assert_array_equal(branches.observation[own, own], step.next_observation)
+    np.testing.assert_array_equal(
+        branches.observation[..., 2], np.tile(step.next_observation[:, 2:3], (1, 4))
+    )
+    np.testing.assert_array_equal(simulator.restore(snapshot), start)
+    np.testing.assert_array_equal(simulator.step(action).next_observation, step.next_observation)
+
+
+def test_named_settings_fix_some_parameters_and_draw_the_others(tank):
+    rows = tank.setting("heavy", 50, np.random.default_rng(0))
+    np.testing.assert_array_equal(rows[:, 0], 3)
+    np.testing.assert_array_equal(rows[:, 1], tank.dynamics.uniform(50, np.random.default_rng(0))[:, 1])
+    with pytest.raises(InputError, match="unknown setting 'light': allowed are heavy"):
+        tank.setting("light", 1, np.random.default_rng(0))
+
+
+def test_episodes_under_other_dynamics_are_drawn_alike_and_may_differ_in_theirs(tank):
+    rows = tank.dynamics.uniform(6, np.random.default_rng(0)).reshape(2, 3, 2)
+    seen = []
+    tank.time_limit = 4
+    evaluate(
+        tank,
+        lambda observation: np.zeros((len(observation), 1)),
+        rows,
+        episodes=3,
+        seed=5,
+        watch=lambda data, running: seen.append(np.column_stack((data.qpos, data.userdata, data.dynamics))),
+    )
+    assert len(seen) == 4
+    np.testing.assert_array_equal(seen[0][:, 0], rows[..., 1].ravel())
+    np.testing.assert_array_equal(seen[0][:3, 1], seen[0][3:, 1])
+    np.testing.assert_array_equal(seen[0][:, 3:], rows.reshape(6, 2))
+    with pytest.raises(InputError, match=r"allowed are qpos, qvel and userdata"):
+        MujocoSimulator(tank, 2, seed=0).reset(states=States(np.zeros((2, 1)), np.zeros((2, 1))))

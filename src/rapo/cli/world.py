@@ -14,6 +14,9 @@ from rapo.options import options
 from rapo.world.tasks import TASKS, make_task
 
 
+SIGNS = {"scale": "*", "add": "+", "set": "=", "read": "!"}
+
+
 @dataclass(frozen=True)
 class Tasks:
     """List the tasks, and what may be uncertain about the physics of each.
@@ -24,7 +27,9 @@ class Tasks:
     def run(self) -> None:
         """Print the table."""
         table = Table(
-            box=SIMPLE_HEAD, pad_edge=False, caption="* scales the model's own values, = replaces them"
+            box=SIMPLE_HEAD,
+            pad_edge=False,
+            caption="* scales the model's own values, + adds to them, = replaces them; ! is the task's own",
         )
         for column in ("task", "parameter", "touches", "nominal", "training", "test"):
             table.add_column(column)
@@ -34,7 +39,7 @@ class Tasks:
                 table.add_row(
                     "" if i else name,
                     p.name,
-                    f"{'*' if p.apply == 'scale' else '='} {', '.join(p.fields)}",
+                    f"{SIGNS[p.apply]} {', '.join(p.fields)}".strip(),
                     f"{p.nominal:g}",
                     *(f"{low:g} to {high:g}" for low, high in (p.train, p.test)),
                     end_section=i == len(dynamics) - 1,

@@ -11,7 +11,7 @@ from scipy import stats
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Snapshot
 from rapo.world.task import Data
-from rapo.world.tasks import TASKS, make_task
+from rapo.world.tasks import LOCOMOTION, make_task
 
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 DYNAMICS = {"nominal": [1.0, 1.0, 1.0, 1.0], "perturbed": [0.7, 1.3, 0.6, 1.4], "heavy": [1.5, 0.5, 1.5, 0.5]}
@@ -44,7 +44,7 @@ def snapshot_of(env, task, dynamics, elapsed=0):
 
 
 @pytest.mark.parametrize("dynamics", DYNAMICS.values(), ids=DYNAMICS.keys())
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", LOCOMOTION)
 def test_a_thousand_steps_side_by_side_agree(name, dynamics):
     task = make_task(name)
     env = gymnasium_env(task)
@@ -74,7 +74,7 @@ def test_a_thousand_steps_side_by_side_agree(name, dynamics):
     assert episodes > 0, "no episode ended: terminations were not tried"
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", LOCOMOTION)
 def test_an_episode_is_truncated_at_its_thousandth_step_and_not_terminated(name):
     task = make_task(name)
     env = gymnasium_env(task)
@@ -91,7 +91,7 @@ def test_an_episode_is_truncated_at_its_thousandth_step_and_not_terminated(name)
     assert not simulator.step(action).truncated[0]
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", LOCOMOTION)
 def test_reset_noise_has_gymnasiums_distribution(name):
     task = make_task(name)
     env = gymnasium_env(task)
@@ -107,7 +107,7 @@ def test_reset_noise_has_gymnasiums_distribution(name):
     np.testing.assert_allclose(ours.std(axis=0), np.std(theirs, axis=0), rtol=0.1)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", LOCOMOTION)
 def test_the_first_observation_is_the_one_gymnasium_would_show_for_that_state(name):
     task = make_task(name)
     env = gymnasium_env(task)
@@ -121,7 +121,7 @@ def test_the_first_observation_is_the_one_gymnasium_would_show_for_that_state(na
         np.testing.assert_allclose(simulator.observation[row], env.unwrapped._get_obs(), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", LOCOMOTION)
 def test_sizes_and_action_ranges_are_gymnasiums(name):
     task = make_task(name)
     env = gymnasium_env(task)

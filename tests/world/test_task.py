@@ -252,8 +252,9 @@ class Tank(Task):
 
 @pytest.fixture
 def tank(tmp_path):
-    Tank.model_file = tmp_path / "tank.xml"
-    Tank.model_file.write_text(TANK)
+    file = tmp_path / "tank.xml"
+    file.write_text(TANK)
+    Tank.model_file = file
     return Tank()
 
 

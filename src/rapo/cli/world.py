@@ -13,7 +13,6 @@ from rapo.config import Settings
 from rapo.options import options
 from rapo.world.tasks import TASKS, make_task
 
-
 SIGNS = {"scale": "*", "add": "+", "set": "=", "read": "!"}
 
 
@@ -28,11 +27,12 @@ class Tasks:
         """Print the table."""
         table = Table(
             box=SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
             pad_edge=False,
             caption="* scales the model's own values, + adds to them, = replaces them; ! is the task's own",
         )
         for column in ("task", "parameter", "touches", "nominal", "training", "test"):
-            table.add_column(column)
+            table.add_column(column, no_wrap=column == "task")
         for name in TASKS:
             dynamics = make_task(name).dynamics
             for i, p in enumerate(dynamics):

@@ -19,6 +19,8 @@ MASS, INERTIA, ARM, SPIN = 0.280, (2.36e-4, 2.36e-4, 3.03e-4), 0.058, 0.005119
 """In kg, kg m^2, m from the centre to a rotor, and Nm of reaction torque for each N of thrust."""
 MOST_THRUST, LEAST_THRUST = 5.63, 0.03
 """Of a rotor, in newtons."""
+THRUST_RANGE = 16.0
+"""The most thrust that can be asked for over the least: equal steps of the action are equal factors."""
 TAU_UP, TAU_DOWN = 0.2164, 0.1644
 """Time constants of a rotor at lag 1, in seconds."""
 FASTEST = (3.0, 3.0, 1.0)
@@ -71,6 +73,11 @@ _PER_RATE = tuple(
 )
 
 
+def asking_for(thrust: float) -> float:
+    """The first action that asks for this thrust of each rotor, in newtons."""
+    return 1 + 2 * float(np.log(thrust / MOST_THRUST) / np.log(THRUST_RANGE))
+
+
 @njit(cache=True, error_model="numpy")
 def disturb(rows, height, scale, wrench):
     """Forces and torques on the quadrotor `[n, 6]`: a held disturbance times `scale` `[n]`, and downwash."""
@@ -95,14 +102,13 @@ def disturb(rows, height, scale, wrench):
 def plan(rows, lag, plans):
     """What the rotors are asked for during a step, `[n, PLAN]`: the action before last, then the last one.
 
-    An action is a share of the rotors' speed (thrust is its square) and three shares of the fastest rates.
+    An action is where the thrust of each rotor is in its range, and three shares of the fastest rates.
     """
     for i in range(len(rows)):
         key, clock = np.uint64(rows[i, KEY]), np.uint64(rows[i, CLOCK])
         for which in range(2):
             at = RECORDS + ACTION + (1 - which) * RECORD
-            speed = 0.5 * (rows[i, at] + 1)
-            plans[i, 4 * which] = MOST_THRUST * speed * speed
+            plans[i, 4 * which] = MOST_THRUST * THRUST_RANGE ** (0.5 * (rows[i, at] - 1))
             for axis in range(3):
                 rate = FASTEST[axis] * rows[i, at + 1 + axis]
                 plans[i, 4 * which + 1 + axis] = _PER_RATE[axis] * rate

@@ -90,7 +90,7 @@ class QuadrotorPayload(Task):
 
     @property
     def action_range(self) -> tuple[Floats, Floats]:
-        """Every action is a share: of the speed of the rotors and of the fastest body rates."""
+        """Every action is a share of its range."""
         return -np.ones(4), np.ones(4)
 
     def reset(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -116,7 +116,7 @@ class QuadrotorPayload(Task):
         rows[:, KEY] = keys
         rows[:, REFERENCE : REFERENCE + reference.SIZE] = paths
         rows[:, THRUST : THRUST + 4] = self.hover_thrust
-        rows[:, RECORDS + ACTION :: RECORD] = 2 * np.sqrt(self.hover_thrust / quadrotor.MOST_THRUST) - 1
+        rows[:, RECORDS + ACTION :: RECORD] = quadrotor.asking_for(self.hover_thrust)
         quadrotor.measure_all(rows, qpos, qvel)
         return States(qpos, qvel, rows)
 
@@ -186,7 +186,7 @@ class QuadrotorPayload(Task):
 class InformedQuadrotorPayload(QuadrotorPayload):
     """The same task with payload mass and cable length in the observation."""
 
-    name = "quadrotor-payload-informed"
+    name = "quadrotor-informed"
     informed = True
 
 

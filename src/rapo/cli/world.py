@@ -27,18 +27,17 @@ class Tasks:
         """Print the table."""
         table = Table(
             box=SIMPLE_HEAD,
-            padding=(0, 1, 0, 0),
             pad_edge=False,
             caption="* scales the model's own values, + adds to them, = replaces them; ! is the task's own",
         )
-        for column in ("task", "parameter", "touches", "nominal", "training", "test"):
-            table.add_column(column, no_wrap=column == "task")
+        for column in ("task and parameter", "touches", "nominal", "training", "test"):
+            table.add_column(column)
         for name in TASKS:
             dynamics = make_task(name).dynamics
+            table.add_row(f"[bold]{name}[/]", "", "", "", "")
             for i, p in enumerate(dynamics):
                 table.add_row(
-                    "" if i else name,
-                    p.name,
+                    f"  {p.name}",
                     f"{SIGNS[p.apply]} {', '.join(p.fields)}".strip(),
                     f"{p.nominal:g}",
                     *(f"{low:g} to {high:g}" for low, high in (p.train, p.test)),

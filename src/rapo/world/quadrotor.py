@@ -19,8 +19,9 @@ MASS, INERTIA, ARM, SPIN = 0.280, (2.36e-4, 2.36e-4, 3.03e-4), 0.058, 0.005119
 """In kg, kg m^2, m from the centre to a rotor, and Nm of reaction torque for each N of thrust."""
 MOST_THRUST, LEAST_THRUST = 5.63, 0.03
 """Of a rotor, in newtons."""
-THRUST_RANGE = 16.0
-"""The most thrust that can be asked for over the least: equal steps of the action are equal factors."""
+MIDDLE_THRUST, THRUST_FACTOR = 0.9, 4.0
+"""The thrust of each rotor that action 0 asks for, in newtons, and how many times as much 1 asks for: equal steps
+of the action are equal factors of thrust."""
 TAU_UP, TAU_DOWN = 0.2164, 0.1644
 """Time constants of a rotor at lag 1, in seconds."""
 FASTEST = (3.0, 3.0, 1.0)
@@ -75,7 +76,7 @@ _PER_RATE = tuple(
 
 def asking_for(thrust: float) -> float:
     """The first action that asks for this thrust of each rotor, in newtons."""
-    return 1 + 2 * float(np.log(thrust / MOST_THRUST) / np.log(THRUST_RANGE))
+    return float(np.log(thrust / MIDDLE_THRUST) / np.log(THRUST_FACTOR))
 
 
 @njit(cache=True, error_model="numpy")
@@ -108,7 +109,7 @@ def plan(rows, lag, plans):
         key, clock = np.uint64(rows[i, KEY]), np.uint64(rows[i, CLOCK])
         for which in range(2):
             at = RECORDS + ACTION + (1 - which) * RECORD
-            plans[i, 4 * which] = MOST_THRUST * THRUST_RANGE ** (0.5 * (rows[i, at] - 1))
+            plans[i, 4 * which] = MIDDLE_THRUST * THRUST_FACTOR ** rows[i, at]
             for axis in range(3):
                 rate = FASTEST[axis] * rows[i, at + 1 + axis]
                 plans[i, 4 * which + 1 + axis] = _PER_RATE[axis] * rate

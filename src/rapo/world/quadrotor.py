@@ -20,8 +20,8 @@ MASS, INERTIA, ARM, SPIN = 0.280, (2.36e-4, 2.36e-4, 3.03e-4), 0.058, 0.005119
 MOST_THRUST, LEAST_THRUST = 5.63, 0.03
 """Of a rotor, in newtons."""
 MIDDLE_THRUST, THRUST_FACTOR = 0.9, 4.0
-"""The thrust of each rotor that action 0 asks for, in newtons, and how many times as much 1 asks for: equal steps
-of the action are equal factors of thrust."""
+"""The thrust of each rotor that action 0 asks for, in newtons, and how many times as much 1 asks for: equal
+steps of the action are equal factors of thrust."""
 TAU_UP, TAU_DOWN = 0.2164, 0.1644
 """Time constants of a rotor at lag 1, in seconds."""
 FASTEST = (3.0, 3.0, 1.0)

@@ -61,7 +61,7 @@ class MujocoSimulator:
         self._chunk = chunk
         self._seed = check_seed(seed)
         self._dynamics = task.dynamics.nominal(num_envs)
-        self._physics = Physics(task.dynamics, num_envs, task.fields, threads)
+        self._physics = Physics(task, num_envs, threads)
         self._physics.set_dynamics(self._dynamics)
         self._before = np.empty_like(self._physics.state)
         self._branching: Physics | None = None
@@ -277,7 +277,7 @@ class MujocoSimulator:
         needed = at_a_time * len(models)
         physics = self._branching
         if physics is None or physics.n < needed or physics.n % len(models):
-            physics = Physics(self.task.dynamics, needed, self.task.fields, self._threads)
+            physics = Physics(self.task, needed, self._threads)
         elif np.array_equal(models, self._branching_models):
             return physics
         physics.set_dynamics(np.tile(models, (physics.n // len(models), 1)))

@@ -1,6 +1,6 @@
-"""n MuJoCo simulations of one model on mjbatch's threads, each under its own dynamics.
+"""n MuJoCo simulations of a task's model on mjbatch's threads, each under its own dynamics.
 
-It knows nothing of tasks: it writes dynamics, steps, and says which simulations failed.
+It writes dynamics, steps, and says which simulations failed; what it all means is the task's business.
 """
 
 import numpy as np
@@ -8,9 +8,8 @@ from mjbatch import Batch
 from numpy.typing import NDArray
 
 from rapo.world import last_stage
-from rapo.world.dynamics import Dynamics
 from rapo.world.last_stage import LastStage, without_sensors
-from rapo.world.task import BeforeSubstep, Bools, Data, Floats, States
+from rapo.world.task import BeforeSubstep, Bools, Data, Floats, States, Task
 
 Ids = NDArray[np.intp]
 
@@ -25,7 +24,8 @@ class Physics:
     mjData `fields` asked for; xfrc_applied `[n, nbody, 6]`: the forces.
     """
 
-    def __init__(self, dynamics: Dynamics, n: int, fields: tuple[str, ...], threads: int = 0) -> None:
+    def __init__(self, task: Task, n: int, threads: int = 0) -> None:
+        dynamics, fields = task.dynamics, task.fields
         model = dynamics.model
         self.dynamics = dynamics
         self.n = n
@@ -41,7 +41,8 @@ class Physics:
         self._derived = any(field not in _STATE_FIELDS for field in fields)
         read = dict.fromkeys(("qpos", "qvel", "ctrl", *fields))
         bound = {field: self._source(field).bind(field) for field in read}
-        self.data = Data({**bound, "dynamics": self._rows})
+        written = {field: self.batch.expand(field) for field in task.model_fields}
+        self.data = Data({**bound, **written, "dynamics": self._rows})
         self._userdata: Floats = self.batch.bind("userdata")
         self.batch.reset()
         self._initial = self.state[0].copy()

@@ -43,6 +43,8 @@ AHEAD, GAP = 5, 0.1
 NOISE = (2.5e-3, np.deg2rad(1.5), 5e-3, np.deg2rad(3.0), 2.5e-3, 5e-3)
 """Bounds of the noise on position, attitude, velocity and rate of the quadrotor, and on position and velocity
 of the payload: Gaussian of that deviation, clipped there."""
+GIVEN = 0.02
+"""How far in metres a taut cable may give; one found to be longer than that stays as long as it is."""
 LOWEST, STEEPEST, FARTHEST = 0.05, np.pi / 3, 1.0
 """What ends an episode: a lower quadrotor, a larger Euler angle, a larger error of the payload's position."""
 
@@ -97,6 +99,20 @@ def disturb(rows, height, scale, wrench):
             wrench[i, 0] += below * np.sin(polar) * np.cos(around)
             wrench[i, 1] += below * np.sin(polar) * np.sin(around)
             wrench[i, 2] += below * np.cos(polar)
+
+
+@njit(cache=True, error_model="numpy")
+def hang(qpos, cable, limit):
+    """How long the cables `[n]` may be during a step, into `limit` `[n]`.
+
+    A state can meet a shorter cable than its own in a branch; no cable pulls both ends together in one step.
+    """
+    for i in range(len(qpos)):
+        apart = 0.0
+        for j in range(3):
+            apart += (qpos[i, j] - qpos[i, 7 + j]) ** 2
+        apart = np.sqrt(apart)
+        limit[i] = cable[i] if apart <= cable[i] + GIVEN else apart
 
 
 @njit(cache=True, error_model="numpy")

@@ -26,8 +26,8 @@ SWING, OFFSET, TILT = np.pi / 12, 0.1, np.pi / 12
 rate (rad/s)."""
 TEST = reference.lissajous(
     np.array([[0.0, 0.0, 1.0]]),
-    amplitude=np.array([1.0, 0.8, 0.3]),
-    frequency=np.array([0.2, 0.3, 0.1]),
+    amplitude=np.array([1.0, 0.8, 0.25]),
+    frequency=np.array([0.15, 0.2, 0.1]),
     phase=np.zeros(3),
     start=2.0,
     rise=2.0,
@@ -44,6 +44,7 @@ class QuadrotorPayload(Task):
     model_file = Path(__file__).with_suffix(".xml")
     frame_skip = quadrotor.SUBSTEPS
     fields = ("xfrc_applied", "userdata")
+    model_fields = ("tendon_range",)
     userdata_size = SIZE
     pushed_bodies = ("quadrotor",)
     parameters = (
@@ -143,7 +144,10 @@ class QuadrotorPayload(Task):
     def drive(self, data: Data, actions: Floats) -> BeforeSubstep | None:
         """Disturb the quadrotor; rate controller and rotors run in the substeps, on late actions."""
         rows, plans = data.userdata, np.empty((len(data), quadrotor.PLAN))
-        lag, scale = (data.dynamics[:, self.dynamics.column(name)] for name in ("lag", "disturbance"))
+        cable, lag, scale = (
+            data.dynamics[:, self.dynamics.column(x)] for x in ("cable", "lag", "disturbance")
+        )
+        quadrotor.hang(data.qpos, cable, data.tendon_range[:, 0, 1])
         quadrotor.disturb(rows, data.qpos[:, 2], scale, data.xfrc_applied[:, self._body])
         quadrotor.plan(rows, lag, plans)
         return lambda substep: quadrotor.actuate(substep, plans, data.qvel, rows, data.ctrl)

@@ -18,7 +18,7 @@ import numpy as np
 
 from rapo.world import quadrotor, reference
 from rapo.world.dynamics import Parameter
-from rapo.world.quadrotor import ACTION, KEY, RECORD, RECORDS, REFERENCE, SIZE, THRUST
+from rapo.world.quadrotor import ACTION, CABLE, KEY, RECORD, RECORDS, REFERENCE, SIZE, THRUST
 from rapo.world.task import BeforeSubstep, Bools, Data, Floats, States, Task
 
 SWING, OFFSET, TILT = np.pi / 12, 0.1, np.pi / 12
@@ -44,7 +44,6 @@ class QuadrotorPayload(Task):
     model_file = Path(__file__).with_suffix(".xml")
     frame_skip = quadrotor.SUBSTEPS
     fields = ("xfrc_applied", "userdata")
-    model_fields = ("tendon_range",)
     userdata_size = SIZE
     pushed_bodies = ("quadrotor",)
     parameters = (
@@ -108,13 +107,14 @@ class QuadrotorPayload(Task):
         payload = start.position[:, 0] + OFFSET * offset[0]
         angle, around = SWING * polar, 2 * np.pi * around
         upward = (np.sin(angle) * np.cos(around), np.sin(angle) * np.sin(around), np.cos(angle))
-        length = np.maximum(dynamics[:, self.dynamics.column("cable")] - 0.01 * slack, 0)
+        cable = dynamics[:, self.dynamics.column("cable")]
+        length = np.maximum(cable - 0.01 * slack, 0)
         velocity = start.velocity[:, 0] + OFFSET * offset[1]
         tilted = _quaternions(TILT * offset[2])
         qpos = np.concatenate((payload + (length * upward).T, tilted, payload), axis=1)
         qvel = np.concatenate((velocity, TILT * offset[3], velocity), axis=1)
         rows = np.zeros((n, SIZE))
-        rows[:, KEY] = keys
+        rows[:, KEY], rows[:, CABLE] = keys, cable
         rows[:, REFERENCE : REFERENCE + reference.SIZE] = paths
         rows[:, THRUST : THRUST + 4] = self.hover_thrust
         rows[:, RECORDS + ACTION :: RECORD] = quadrotor.asking_for(self.hover_thrust)
@@ -147,7 +147,7 @@ class QuadrotorPayload(Task):
         cable, lag, scale = (
             data.dynamics[:, self.dynamics.column(x)] for x in ("cable", "lag", "disturbance")
         )
-        quadrotor.hang(data.qpos, cable, data.tendon_range[:, 0, 1])
+        quadrotor.hang(rows, data.qpos, data.qvel, cable)
         quadrotor.disturb(rows, data.qpos[:, 2], scale, data.xfrc_applied[:, self._body])
         quadrotor.plan(rows, lag, plans)
         return lambda substep: quadrotor.actuate(substep, plans, data.qvel, rows, data.ctrl)

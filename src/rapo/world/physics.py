@@ -41,7 +41,8 @@ class Physics:
         self._derived = any(field not in _STATE_FIELDS for field in fields)
         read = dict.fromkeys(("qpos", "qvel", "ctrl", *fields))
         bound = {field: self._source(field).bind(field) for field in read}
-        self.data = Data({**bound, "dynamics": self._rows})
+        written = {field: self.batch.expand(field) for field in task.model_fields}
+        self.data = Data({**bound, **written, "dynamics": self._rows})
         self._userdata: Floats = self.batch.bind("userdata")
         self.batch.reset()
         self._initial = self.state[0].copy()

@@ -1,10 +1,10 @@
 """What goes on inside an episode of the quadrotor that carries a payload, compiled, for n of them at a time.
 
 An episode carries a row of `SIZE` numbers along: its key, from which noise, delay and disturbance follow;
-its clock; the length of its cable; the thrust of its rotors; the reference; and the latest measurements, newest
-first, each with the action that led to it. Every function below reads such rows `[n, SIZE]` and writes into
-arrays it is given; no row depends on another. Quaternions and rates are MuJoCo's: w x y z, in the frame of the
-body.
+its clock; the length of its cable; the thrust of its rotors; the reference; and the latest measurements,
+newest first, each with the action that led to it. Every function below reads such rows `[n, SIZE]` and writes
+into arrays it is given; no row depends on another. Quaternions and rates are MuJoCo's: w x y z,
+in the body's frame.
 """
 
 import numpy as np
@@ -44,8 +44,6 @@ AHEAD, GAP = 5, 0.1
 NOISE = (2.5e-3, np.deg2rad(1.5), 5e-3, np.deg2rad(3.0), 2.5e-3, 5e-3)
 """Bounds of the noise on position, attitude, velocity and rate of the quadrotor, and on position and velocity
 of the payload: Gaussian of that deviation, clipped there."""
-SHORT = 0.02
-"""A cable below this length in metres is straight, whatever the noise in where its ends are."""
 LOWEST, STEEPEST, FARTHEST = 0.05, np.pi / 3, 1.0
 """What ends an episode: a lower quadrotor, a larger Euler angle, a larger error of the payload's position."""
 
@@ -100,33 +98,6 @@ def disturb(rows, height, scale, wrench):
             wrench[i, 0] += below * np.sin(polar) * np.cos(around)
             wrench[i, 1] += below * np.sin(polar) * np.sin(around)
             wrench[i, 2] += below * np.cos(polar)
-
-
-@njit(cache=True, error_model="numpy")
-def hang(rows, qpos, qvel, cable):
-    """Let states that meet another cable in a branch hang on it: `cable` `[n]` is how long it is.
-
-    As for any link of another length, the angles stay: the payload is where it is and moves as it does, the
-    cable has its direction, its angular velocity and its share of slack, and the quadrotor is at the end of it,
-    as it has been in the measurements before.
-    """
-    for i in range(len(rows)):
-        own = rows[i, CABLE]
-        if own == cable[i]:
-            continue
-        rows[i, CABLE] = cable[i]
-        for j in range(3):
-            if own < SHORT:
-                moved = cable[i] if j == 2 else 0.0
-                faster = 0.0
-            else:
-                moved = (cable[i] / own - 1) * (qpos[i, j] - qpos[i, 7 + j])
-                faster = (cable[i] / own - 1) * (qvel[i, j] - qvel[i, 6 + j])
-            qpos[i, j] += moved
-            qvel[i, j] += faster
-            for past in range(1 + PAST):
-                rows[i, RECORDS + past * RECORD + POSITION + j] += moved
-                rows[i, RECORDS + past * RECORD + VELOCITY + j] += faster
 
 
 @njit(cache=True, error_model="numpy")

@@ -75,6 +75,8 @@ class Task(ABC):
     """Dynamics with a name: the parameters that are fixed; the others come from their training ranges."""
     fields: ClassVar[tuple[str, ...]] = ()
     """The mjData fields its methods read, beside qpos and qvel."""
+    model_fields: ClassVar[tuple[str, ...]] = ()
+    """The mjModel arrays that `drive` writes for each simulation, over what the dynamics put there."""
     userdata_size: ClassVar[int] = 0
     """How many numbers an episode carries along in mjData's userdata."""
     pushed_bodies: tuple[str, ...] = ()

@@ -7,7 +7,8 @@ ground its own downwash does. Payload mass and cable length are hidden from it u
 one.
 
 What an episode carries along lives in `userdata`, a row of `rapo.world.quadrotor`: branches of one state
-therefore share noise, delay and disturbance, and so do episodes that begin alike under other dynamics.
+therefore share noise, delay and disturbance, and so do episodes that begin alike under other dynamics. They
+share the cable too: how long it is shows in where its ends are, and no cable changes within a step.
 """
 
 from functools import cached_property
@@ -44,6 +45,7 @@ class QuadrotorPayload(Task):
     model_file = Path(__file__).with_suffix(".xml")
     frame_skip = quadrotor.SUBSTEPS
     fields = ("xfrc_applied", "userdata")
+    model_fields = ("tendon_range",)
     userdata_size = SIZE
     pushed_bodies = ("quadrotor",)
     parameters = (
@@ -144,10 +146,8 @@ class QuadrotorPayload(Task):
     def drive(self, data: Data, actions: Floats) -> BeforeSubstep | None:
         """Disturb the quadrotor; rate controller and rotors run in the substeps, on late actions."""
         rows, plans = data.userdata, np.empty((len(data), quadrotor.PLAN))
-        cable, lag, scale = (
-            data.dynamics[:, self.dynamics.column(x)] for x in ("cable", "lag", "disturbance")
-        )
-        quadrotor.hang(rows, data.qpos, data.qvel, cable)
+        lag, scale = (data.dynamics[:, self.dynamics.column(x)] for x in ("lag", "disturbance"))
+        data.tendon_range[:, 0, 1] = rows[:, CABLE]
         quadrotor.disturb(rows, data.qpos[:, 2], scale, data.xfrc_applied[:, self._body])
         quadrotor.plan(rows, lag, plans)
         return lambda substep: quadrotor.actuate(substep, plans, data.qvel, rows, data.ctrl)

@@ -8,10 +8,13 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from rapo.errors import InputError
 from rapo.results.colours import MATPLOTLIB_DASHES, MATPLOTLIB_MARKERS, Look
 from rapo.results.study import Measured, Study
+from rapo.results.tracking import Flight
+from rapo.runs.tracking import AXES
 
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -20,6 +23,8 @@ STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
+    "grid.linewidth": 0.4,
+    "grid.color": "#d5d9de",
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "pdf.fonttype": 42,
@@ -29,7 +34,14 @@ DATED: Any = {"pdf": {"CreationDate": None}, "png": {"Software": None}, "svg": {
 """What a file of each kind must not say, for the same figure to give the same bytes."""
 PANEL = (2.3, 2.1)
 """Inches."""
+SPACE = (3.1, 2.9)
+"""Inches of a panel in three dimensions."""
+ROOM = 0.05
+"""Metres around paths."""
 SHADE = "#eaf1f7"
+WANTED: Any = {"color": "#5f6670", "linestyle": (0, (5, 2)), "linewidth": 0.9}
+CRASH: Any = {"marker": "x", "markersize": 7, "markeredgewidth": 1.8, "linestyle": "none"}
+"""How a reference and the end of a crashed flight are drawn."""
 
 
 def robustness(
@@ -101,6 +113,60 @@ def maps(panels: Sequence[Mapping[str, Any]], title: str) -> Figure:
     return figure
 
 
+def paths(flights: Sequence[Flight], looks: Mapping[str, Look]) -> Figure:
+    """The path of every payload in space beside the reference, a panel each; a cross is a crash."""
+    whole = max(flights, key=lambda flight: len(flight.time)).reference
+    everything = np.concatenate([whole, *(flight.payload for flight in flights)])
+    low, high = everything.min(axis=0) - ROOM, everything.max(axis=0) + ROOM
+    with mpl.rc_context(STYLE):
+        figure, axes = _panels(len(flights), None, SPACE, projection="3d")
+        figure.subplots_adjust(left=0.01, right=0.95, top=0.99, bottom=0.1, wspace=0.12, hspace=0.05)
+        for axis, flight in zip(axes, flights, strict=True):
+            axis.plot(*whole.T, **WANTED)
+            axis.plot(*flight.payload.T, color=looks[flight.label].light, linewidth=1.2)
+            if flight.crashed:
+                axis.plot(*flight.payload[-1:].T, color=looks[flight.label].light, **CRASH)
+            axis.set(xlabel="x (m)", ylabel="y (m)", zlabel="z (m)")
+            axis.set_title(plain(flight.label), y=0.92)
+            axis.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
+            axis.set_box_aspect(high - low, zoom=0.9)
+            axis.locator_params(nbins=4)
+            axis.tick_params(pad=0)
+            for side in (axis.xaxis, axis.yaxis, axis.zaxis):
+                side.set_pane_color("white")
+                side.line.set_linewidth(0.6)
+                side.labelpad = -2
+        lines = [Line2D([], [], **WANTED), Line2D([], [], color="black", **CRASH)]
+        crashes = any(flight.crashed for flight in flights)
+        labels = ["reference", "crash"][: 1 + crashes]
+        figure.legend(lines, labels, loc="lower center", ncols=2, frameon=False)
+    return figure
+
+
+def over_time(flights: Sequence[Flight], looks: Mapping[str, Look]) -> Figure:
+    """x, y and z of every payload over time beside the reference; a cross is a crash."""
+    longest = max(flights, key=lambda flight: len(flight.time))
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(PANEL[0] * 3 + 0.3, PANEL[1] * 2), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(len(AXES), sharex=True)
+        for i, (axis, name) in enumerate(zip(axes, AXES, strict=True)):
+            axis.plot(longest.time, longest.reference[:, i], label="reference", **WANTED)
+            for flight in flights:
+                colour = looks[flight.label].light
+                axis.plot(
+                    flight.time, flight.payload[:, i], color=colour, linewidth=1.2, label=plain(flight.label)
+                )
+                if flight.crashed:
+                    axis.plot(flight.time[-1:], flight.payload[-1:, i], color=colour, **CRASH)
+            axis.set_ylabel(f"{name} (m)")
+            axis.margins(x=0.01)
+        axes[-1].set_xlabel("time (s)")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(labels)), frameon=False)
+    return figure
+
+
 def rendered(figure: Figure, kinds: Sequence[str] = ("pdf", "png")) -> dict[str, bytes]:
     """The figure as files, by their ending; the same figure gives the same bytes."""
     found = {}
@@ -126,12 +192,18 @@ def plain(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def _panels(number: int, layout: Literal["constrained"] | None) -> tuple[Figure, list[Any]]:
+def _panels(
+    number: int,
+    layout: Literal["constrained"] | None,
+    panel: tuple[float, float] = PANEL,
+    projection: str | None = None,
+) -> tuple[Figure, list[Any]]:
     columns = min(number, 4)
     rows = -(-number // columns)
-    figure = Figure(figsize=(PANEL[0] * columns + 0.3, PANEL[1] * rows + 0.5), layout=layout)
+    figure = Figure(figsize=(panel[0] * columns + 0.3, panel[1] * rows + 0.5), layout=layout)
     FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    grid = figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": projection})
+    axes = grid.ravel().tolist()
     for axis in axes[number:]:
         axis.set_visible(False)
     return figure, axes[:number]

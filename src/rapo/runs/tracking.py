@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rapo.errors import InputError
 from rapo.files import write_atomically
@@ -73,7 +74,7 @@ class Flights:
         np.maximum(self.largest, error, out=self.largest, where=running)
         self._paths.append(np.concatenate((payload, wanted), axis=1)[self._shown])
 
-    def rmse(self, length: Floats) -> Floats:
+    def rmse(self, length: NDArray[np.int64]) -> Floats:
         """The root of the mean square error `[n]` of episodes of `length` `[n]` steps, in metres."""
         return np.sqrt(self._total / length)
 
@@ -96,9 +97,9 @@ def track(
     what came before it is what its row is about.
     """
     check_episodes(episodes)
-    training = run.trained(threads=1)
-    task = trackable(training.config.task)
+    task = trackable(run.config().task)
     dynamics = np.stack([task.setting(s, episodes, stream(check_seed(seed), 0, DYNAMICS)) for s in SETTINGS])
+    training = run.trained(threads=1)
     first = range(min(SHOWN, episodes))
     shown = [(setting, episode) for setting in range(len(SETTINGS)) for episode in first]
     flights = Flights(task, len(SETTINGS) * episodes, [s * episodes + e for s, e in shown])

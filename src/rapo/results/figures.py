@@ -136,10 +136,7 @@ def paths(flights: Sequence[Flight], looks: Mapping[str, Look]) -> Figure:
                 side.set_pane_color("white")
                 side.line.set_linewidth(0.6)
                 side.labelpad = -2
-        lines = [Line2D([], [], **WANTED), Line2D([], [], color="black", **CRASH)]
-        crashes = any(flight.crashed for flight in flights)
-        labels = ["reference", "crash"][: 1 + crashes]
-        figure.legend(lines, labels, loc="lower center", ncols=2, frameon=False)
+        figure.legend(handles=_flight_legend(flights, ()), loc="lower center", ncols=2, frameon=False)
     return figure
 
 
@@ -151,19 +148,17 @@ def over_time(flights: Sequence[Flight], looks: Mapping[str, Look]) -> Figure:
         FigureCanvasAgg(figure)
         axes = figure.subplots(len(AXES), sharex=True)
         for i, (axis, name) in enumerate(zip(axes, AXES, strict=True)):
-            axis.plot(longest.time, longest.reference[:, i], label="reference", **WANTED)
+            axis.plot(longest.time, longest.reference[:, i], **WANTED)
             for flight in flights:
                 colour = looks[flight.label].light
-                axis.plot(
-                    flight.time, flight.payload[:, i], color=colour, linewidth=1.2, label=plain(flight.label)
-                )
+                axis.plot(flight.time, flight.payload[:, i], color=colour, linewidth=1.2)
                 if flight.crashed:
                     axis.plot(flight.time[-1:], flight.payload[-1:, i], color=colour, **CRASH)
             axis.set_ylabel(f"{name} (m)")
             axis.margins(x=0.01)
         axes[-1].set_xlabel("time (s)")
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(labels)), frameon=False)
+        lines = _flight_legend(flights, [(flight.label, looks[flight.label]) for flight in flights])
+        figure.legend(handles=lines, loc="outside lower center", ncols=min(5, len(lines)), frameon=False)
     return figure
 
 
@@ -179,6 +174,15 @@ def rendered(figure: Figure, kinds: Sequence[str] = ("pdf", "png")) -> dict[str,
             figure.savefig(content, format=kind, dpi=200, metadata=DATED[kind])
             found[kind] = content.getvalue()
     return found
+
+
+def _flight_legend(flights: Sequence[Flight], names: Sequence[tuple[str, Look]]) -> list[Line2D]:
+    """What a legend says: the reference, the names, and crashes where there are any."""
+    lines = [Line2D([], [], label="reference", **WANTED)]
+    lines += [Line2D([], [], color=look.light, linewidth=1.2, label=plain(name)) for name, look in names]
+    if any(flight.crashed for flight in flights):
+        lines.append(Line2D([], [], color="black", label="crash", **CRASH))
+    return lines
 
 
 def _edges(places: Sequence[float]) -> tuple[float, float]:

@@ -123,7 +123,7 @@
     });
     shape.scene = {
       xaxis: side(panel.x), yaxis: side(panel.y), zaxis: side(panel.z), aspectmode: "data", dragmode: "turntable",
-      camera: { eye: { x: 1.1, y: -1.5, z: 0.8 } },
+      camera: { eye: { x: 1.5, y: -2.1, z: 1.1 }, center: { x: 0, y: 0, z: -0.15 } },
     };
     shape.margin = { l: 0, r: 0, t: 0, b: 0 };
     return [traces, shape];

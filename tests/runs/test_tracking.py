@@ -97,7 +97,7 @@ def test_errors_are_those_of_the_payload_before_every_step(run):
         seen.append(np.where(running[:, None], data.qpos[:, 7:10], np.nan))
 
     outcome = evaluate(task, run.policy(), dynamics, episodes=3, seed=7, watch=watch)
-    times = 0.01 * np.arange(len(seen))
+    times = np.arange(len(seen)) / 100
     wanted = reference.at(TEST, times[None]).position[0]
     distance = 100 * np.linalg.norm(np.stack(seen) - wanted[:, None], axis=2)
     np.testing.assert_allclose(table["rmse_cm"], np.sqrt(np.nanmean(distance**2, axis=0)), atol=6e-4)
@@ -237,8 +237,8 @@ def test_variants_of_an_algorithm_are_told_apart(run, tmp_path):
 )
 def test_bad_input_gets_one_sentence_and_touches_nothing(run, tmp_path, capsys, arguments, says):
     (tmp_path / "table.csv").write_text("nonsense\n")
-    places = {"RUN": str(run.folder), "TABLE": str(tmp_path / "table.csv")}
-    given = [places.get(a, a.replace("RUN", str(run.folder))) for a in arguments]
+    table = str(tmp_path / "table.csv")
+    given = [word.replace("RUN", str(run.folder)).replace("TABLE", table) for word in arguments]
     with pytest.raises(SystemExit) as stopped:
         main(["eval", "quadrotor", *given])
     assert stopped.value.code == 2

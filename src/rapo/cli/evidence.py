@@ -66,27 +66,26 @@ class Eval:
         from rapo.results.output import prepared
         from rapo.results.tracking import paths_file, read_flight_paths, write_flights
 
-        flown = paths = None
         table = next((path for path in self.runs if path.is_file()), None)
-        if table is not None and (len(self.runs) > 1 or self.csv is not None):
+        if table is None:
+            runs = quadrotor.of_one_task(_trained(self.runs))
+            for path in () if self.csv is None else (self.csv, paths_file(self.csv)):
+                check_writable(path)
+            if self.out is not None:
+                prepared(self.out, "figures", ())
+            flown, paths = quadrotor.fly(runs, self.episodes, self.seed)
+        elif len(self.runs) > 1 or self.csv is not None:
             raise InputError(
                 f"table '{table}' was given with other runs or with --csv: give it alone, or run folders"
             )
-        if table is not None:
+        else:
             flown = quadrotor.known(table, self.episodes, self.seed)
             paths = None if self.out is None else read_flight_paths(table)
-        runs = [] if table is not None else quadrotor.of_one_task(_trained(self.runs))
-        for path in () if self.csv is None else (self.csv, paths_file(self.csv)):
-            check_writable(path)
-        if self.out is not None:
-            prepared(self.out, "figures", ())
-        if flown is None:
-            flown, paths = quadrotor.fly(runs, self.episodes, self.seed)
         quadrotor.show(flown)
         if self.csv is not None and paths is not None:
             write_flights(self.csv, flown, paths)
         if self.out is not None and paths is not None:
-            quadrotor.draw(flown, paths, self.out)
+            quadrotor.draw(flown, paths, prepared(self.out, "figures", ()))
 
     def _nominal(self) -> None:
         if self.out is not None:

@@ -12,6 +12,7 @@ from rapo.runs.run import Run
 from rapo.runs.search import search
 from rapo.runs.start import resume, train
 from rapo.runs.sweep import sweep
+from rapo.runs.tracking import track
 from rapo.world.dynamics import Dynamics, Parameter
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Branches, Divergence, FreshDynamics, Simulator, Snapshot, Step
@@ -51,6 +52,7 @@ __all__ = [
     "run_grid",
     "search",
     "sweep",
+    "track",
     "train",
 ]
 

@@ -10,8 +10,11 @@ import pytest
 
 import rapo
 from rapo.results.report import report
+from rapo.runs import tracking
 from rapo.runs.search import Axis, Effort, Found
 from rapo.runs.sweep import SCHEMA
+from rapo.world import reference
+from rapo.world.tasks.quadrotor_payload import TEST
 
 TINY = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2}
 SCALES = (0.5, 0.8, 1.0, 1.2, 1.5)
@@ -56,6 +59,40 @@ def add_heatmap(folder):
             file.write(json.dumps(record | {"values": dict.fromkeys(names, values)}) + "\n")
 
 
+def flights(errors, crashed=(), diverged=(), setting="ood"):
+    """Rows of a run for episodes with these errors; those that are listed crashed or diverged."""
+    count = len(errors)
+    return pl.DataFrame(
+        {
+            "setting": [setting] * count,
+            "episode": range(count),
+            "rmse_cm": [float(error) for error in errors],
+            "largest_cm": [2.0 * error for error in errors],
+            "crashed": [i in crashed for i in range(count)],
+            "diverged": [i in diverged for i in range(count)],
+            "length": [900 if i in crashed else 1500 for i in range(count)],
+            "payload": 0.5,
+            "cable": 1.0,
+            "updates": 8,
+            "seed": 1000,
+        },
+        schema=tracking.SCHEMA,
+    )
+
+
+def add_flights(folder, error=8.0, crashed=()):
+    """Twenty flights in each setting, OOD errors twice as large, and the path of the first OOD one."""
+    inside, outside = (
+        flights([x] * 20, c, setting=s) for s, x, c in (("id", error, ()), ("ood", 2 * error, crashed))
+    )
+    pl.concat((inside, outside)).write_csv(folder / tracking.FILE)
+    steps = np.arange(0, outside["length"][0], 5)
+    wanted = reference.at(TEST, 0.01 * steps[None]).position[0].round(3)
+    numbers = np.concatenate((wanted + error / 100, wanted), axis=1)
+    rows = [("ood", 0, int(step), *row) for step, row in zip(steps, numbers.tolist(), strict=True)]
+    pl.DataFrame(rows, schema=tracking.PATHS_SCHEMA, orient="row").write_csv(folder / tracking.PATHS)
+
+
 @pytest.fixture(scope="session")
 def bare(tmp_path_factory):
     """Runs as training leaves them: RAPO and two seeds of PPO on Hopper, PPO on Walker2d."""
@@ -85,8 +122,14 @@ def runs(bare, tmp_path):
 
 @pytest.fixture(scope="session")
 def evidence():
-    """What writes sweeps, searches and heatmaps into run folders."""
-    return {"sweep": add_sweep, "search": add_search, "heatmap": add_heatmap}
+    """What writes sweeps, searches, heatmaps and flights into run folders."""
+    return {"sweep": add_sweep, "search": add_search, "heatmap": add_heatmap, "flights": add_flights}
+
+
+@pytest.fixture(scope="session")
+def episodes():
+    """What makes rows of flights."""
+    return flights
 
 
 @pytest.fixture(scope="session")

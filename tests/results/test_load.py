@@ -9,6 +9,7 @@ import pytest
 from rapo.errors import InputError
 from rapo.results.load import find_runs, load
 from rapo.runs.sweep import SCHEMA
+from rapo.runs.tracking import SCHEMA as TRACKING
 
 
 def groups(folder):
@@ -85,6 +86,8 @@ def test_a_run_that_never_came_to_an_update_is_there_without_metrics(runs):
         ("search.json", "[]"),
         ("search.json", "{"),
         ("search.json", '{"updates": 1' + "0" * 400 + "}"),
+        ("tracking.csv", "nonsense"),
+        ("tracking.csv", f"{','.join(TRACKING)}\nodd,0,5.0,9.0,false,false,9,0.5,1.0,8,1000\n"),
     ],
 )
 def test_a_damaged_piece_is_noted_and_the_rest_goes_on(runs, name, content):
@@ -106,18 +109,23 @@ def test_why_a_run_failed_is_noted(runs):
     assert any(note.endswith("ppo-0' failed: The disk was full.") for note in load(find_runs([runs])).notes)
 
 
-def test_evidence_of_an_earlier_policy_is_noted_and_left_out(runs):
+def test_evidence_of_an_earlier_policy_is_noted_and_left_out(runs, evidence):
+    for run in ("ppo-0", "ppo-1"):
+        evidence["flights"](runs / run)
+    flights = runs / "ppo-0" / "tracking.csv"
+    flights.write_text(flights.read_text().replace(",8,1000", ",5,1000"))
     table = (runs / "ppo-0" / "sweep.csv").read_text().replace(",8,1000", ",5,1000")
     (runs / "ppo-0" / "sweep.csv").write_text(table)
     found = (runs / "ppo-0" / "search.json").read_text().replace('"updates": 8', '"updates": 5')
     (runs / "ppo-0" / "search.json").write_text(found)
     loaded = load(find_runs([runs]))
-    for word in ("swept", "searched"):
+    for word in ("swept", "searched", "flown"):
         assert any(f"{word} after 5 updates and has learned from 8" in note for note in loaded.notes)
     stale, fresh = loaded.tasks["hopper"][1].runs
-    assert (stale.settings, stale.found) == (None, None)
+    assert (stale.settings, stale.found, stale.tracking) == (None, None, None)
     assert fresh.settings is not None
     assert fresh.found is not None
+    assert fresh.tracking is not None
 
 
 def test_a_run_swept_at_other_settings_is_not_scored_beside_the_rest(runs):
@@ -144,6 +152,16 @@ def test_sweeps_from_other_initial_states_are_noted(runs):
     assert any(
         "with different seeds or numbers of episodes" in note for note in load(find_runs([runs])).notes
     )
+
+
+def test_flights_under_other_dynamics_are_noted(runs, evidence):
+    for run in ("ppo-0", "rapo-0"):
+        evidence["flights"](runs / run)
+    said = "hopper were flown with different seeds or numbers of episodes"
+    assert not any(said in note for note in load(find_runs([runs])).notes)
+    path = runs / "ppo-0" / "tracking.csv"
+    path.write_text(path.read_text().replace(",8,1000", ",8,7"))
+    assert any(said in note for note in load(find_runs([runs])).notes)
 
 
 def test_runs_that_differ_in_a_little_or_in_their_dynamics_are_no_group(runs):

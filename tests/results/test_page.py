@@ -1,9 +1,13 @@
 """The page in a real browser."""
 
+import json
 import re
+import shutil
 from itertools import pairwise
 
 import pytest
+
+from rapo.results.report import report
 
 
 @pytest.fixture
@@ -75,6 +79,35 @@ def test_another_run_can_be_chosen(opened, address):
         ]
         select.select_option("ppo, seed 0")
         page.wait_for_selector('[data-figure="task-hopper-heatmaps"] .heatmaplayer image', state="attached")
+        assert page.wrong == []
+
+
+@pytest.fixture(scope="module")
+def flown(bare, evidence, tmp_path_factory):
+    """The address of a report with flights, RAPO's beside those of PPO-DR and of PPO, which crashed."""
+    folder = tmp_path_factory.mktemp("flown")
+    for name in ("rapo-0", "ppo-0", "dr-0"):
+        shutil.copytree(bare / name.replace("dr", "ppo"), folder / name)
+        evidence["flights"](folder / name, 5.0 if name == "rapo-0" else 9.0, range(name == "ppo-0"))
+    said = json.loads((folder / "dr-0" / "config.json").read_text()) | {"algo": "ppo-dr"}
+    (folder / "dr-0" / "config.json").write_text(json.dumps(said))
+    (folder / "dr-0" / "checkpoint.safetensors").unlink()
+    return report([folder], folder / "report").as_uri()
+
+
+def test_flights_are_drawn_in_space_and_over_time_and_crashes_are_marked(opened, flown):
+    seen = """() => [...document.querySelectorAll('[data-figure="task-hopper-flights"] .plot')].map(plot =>
+        plot.data.filter(t => t.visible).map(t => [t.type, t.mode, t.meta.label]))"""
+    with opened(flown, "flights") as page:
+        kinds = ["scatter3d", "scatter", "scatter", "scatter"]
+        labels = ["reference", "rapo models=3", "ppo-dr"]
+        assert page.evaluate(seen) == [[[kind, "lines", label] for label in labels] for kind in kinds]
+        page.click('[data-figure="task-hopper-flights"] .legend button[data-label="ppo"]')
+        for kind, panel in zip(kinds, page.evaluate(seen), strict=True):
+            assert [trace for trace in panel if trace[2] == "ppo"] == [
+                [kind, "lines", "ppo"],
+                [kind, "markers", "ppo"],
+            ]
         assert page.wrong == []
 
 

@@ -303,6 +303,42 @@ def test_the_same_runs_make_the_same_report(written, tmp_path):
         assert (out / name).read_bytes() == (written / "report" / name).read_bytes()
 
 
+def test_flights_have_a_part_of_their_own(runs, evidence, tmp_path):
+    plain = report([runs], tmp_path / "plain")
+    evidence["flights"](runs / "rapo-0", error=5)
+    evidence["flights"](runs / "ppo-0", error=8, crashed=range(12))
+    page = report([runs], tmp_path / "report")
+    text, found = page.read_text(), files_in(page.parent)
+    assert found - files_in(plain.parent) == {
+        *(f"figures/hopper-{name}.{kind}" for name in ("paths", "over-time") for kind in ("pdf", "png")),
+        *(f"tables/hopper-{name}.csv" for name in ("tracking", "flights")),
+    }
+    for name in found - {"index.html"}:
+        assert f'href="{name}"' in text
+    assert "Flights along the test curve" in text
+    assert "Flights along the test curve" not in plain.read_text()
+    rows = pl.read_csv(page.parent / "tables/hopper-tracking.csv").rows(named=True)
+    assert [
+        (row["algorithm"], row["runs"], row["RMSE ID (cm)"], row["RMSE OOD (cm)"], row["crashes OOD (%)"])
+        for row in rows
+    ] == [("rapo models=3", 1, 5.0, 10.0, 0.0), ("ppo", 1, 8.0, None, 60.0)]
+    shown = data_of(text)["figures"]["task-hopper-flights"]
+    assert (shown["legend"], shown["hidden"]) == (["reference", "rapo models=3", "ppo"], [])
+    space, *over_time = shown["choices"][""]
+    assert [line["crashed"] for line in space["lines"]] == [False, False, True]
+    assert [panel["title"] for panel in over_time] == ["x over time", "y over time", "z over time"]
+    assert over_time[0]["lines"][2]["x"][-1] == pytest.approx(8.95)
+
+
+def test_damaged_paths_are_noted_and_the_table_stays(runs, evidence, tmp_path):
+    evidence["flights"](runs / "rapo-0")
+    (runs / "rapo-0" / "paths.csv").write_text("nonsense")
+    page = report([runs], tmp_path / "report")
+    assert "paths.csv&#x27; is damaged: fly the run again" in page.read_text()
+    assert "tables/hopper-tracking.csv" in files_in(page.parent)
+    assert "figures/hopper-paths.pdf" not in files_in(page.parent)
+
+
 def test_no_name_breaks_out_of_the_page(runs, tmp_path):
     evil = "</script><script>alert(1)</script> $x^$ _"
     for run in runs.iterdir():

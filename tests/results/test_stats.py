@@ -9,7 +9,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from rapo.errors import InputError
-from rapo.results.stats import Interval, improvement, iqm, mean
+from rapo.results.stats import Interval, improvement, iqm, mean, pooled_mean, share
 
 
 def rng():
@@ -24,6 +24,26 @@ def test_the_mean_has_students_interval_over_seeds():
     low, high = scipy_stats.t.interval(0.95, 2, loc=5, scale=scipy_stats.sem([2.0, 4.0, 9.0]))
     assert (found.low, found.high) == pytest.approx((low, high))
     assert found.runs == 3
+
+
+def test_a_pooled_mean_counts_every_value_once_and_draws_anew_within_strata():
+    found = pooled_mean([[1.0, 3.0], [5.0, nan], []], rng(), resamples=20_000)
+    # the mean of 1, 3 and 5; 5 is drawn always, and 1 and 3 twice each out of two: 7, 9 or 11 over 3
+    assert (found.value, found.runs) == (3, 3)
+    assert (found.low, found.high) == (pytest.approx(7 / 3), pytest.approx(11 / 3))
+    assert pooled_mean([[2.0], [4.0]], rng()).value == 3
+    assert not pooled_mean([[2.0], [4.0]], rng()).known
+    assert isnan(pooled_mean([[], [nan]], rng()).value)
+
+
+def test_a_share_has_wilsons_interval():
+    # z^2 = 3.8415: centre (0.2 + 0.19207) / 1.38415, half 1.96 / 1.38415 sqrt(0.2 * 0.8 / 10 + 3.8415 / 400)
+    found = share(2, 10)
+    assert (found.value, found.runs) == (0.2, 10)
+    assert (found.low, found.high) == pytest.approx((0.0567, 0.5098), abs=5e-5)
+    assert share(0, 20).low == 0
+    assert share(0, 20).high == pytest.approx(1.96**2 / (20 + 1.96**2), abs=1e-4)
+    assert isnan(share(0, 0).value)
 
 
 def test_one_run_has_a_mean_and_no_interval():

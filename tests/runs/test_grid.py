@@ -229,6 +229,33 @@ def test_what_belongs_to_another_policy_or_was_measured_otherwise_is_made_again(
     assert re.search(r"hopper +ppo +swept +swept", shown(status(none)))
 
 
+def test_flights_are_made_after_all_else_and_again_if_they_are_of_others(tmp_path):
+    path = tmp_path / "flights.toml"
+    tiny = TINY.format(steps=64, out=tmp_path / "runs", options="").replace("hopper", "quadrotor-payload")
+    tiny = tiny.replace('"mass", "torque"', '"payload"').replace("0.8, 1.0", "0.1").replace("0, 1", "0")
+    path.write_text(f"{tiny}\n[tracking]\nepisodes = 2")
+    grid = read_grid(path)
+    folder = grid.cells[0].folder
+
+    def done(grid):
+        return [outcome.done for outcome in run_grid(grid)]
+
+    assert done(grid) == [("trained", "swept", "searched", "flown")]
+    assert "flown" in shown(status(grid))
+    before = [(folder / name).read_bytes() for name in ("tracking.csv", "paths.csv")]
+    assert done(grid) == [()]
+    (folder / "paths.csv").write_text("nonsense")
+    assert "searched" in shown(status(grid))
+    assert done(grid) == [("flown",)]
+    table = pl.read_csv(folder / "tracking.csv")
+    table.with_columns(updates=pl.lit(1)).write_csv(folder / "tracking.csv")
+    assert done(grid) == [("flown",)]
+    assert [(folder / name).read_bytes() for name in ("tracking.csv", "paths.csv")] == before
+    assert done(replace(grid, tracking=None)) == [()]
+    assert done(replace(grid, tracking={"episodes": 2, "seed": 5}, search=None)) == [("flown",)]
+    assert set(pl.read_csv(folder / "tracking.csv")["seed"]) == {5}
+
+
 def test_the_status_runs_nothing_and_counts_where_seeds_are_many(tmp_path, capsys):
     path = written(tmp_path)
     path.write_text(path.read_text().replace("[0, 1]", str(list(range(12)))))

@@ -83,6 +83,14 @@ def test_settings_of_sweep_and_search_are_read_and_the_search_can_be_left_out(wr
     assert read_grid(written("[search]\nseed = 5\npopulation = 4")).search == {"seed": 5, "population": 4}
 
 
+def test_flights_are_made_only_where_the_file_asks_for_them(written):
+    quadrotor = '["quadrotor-payload"]'
+    assert read_grid(written(tasks=quadrotor)).tracking is None
+    assert read_grid(written("[tracking]", tasks=quadrotor)).tracking == {}
+    more = "[tracking]\nepisodes = 3\nseed = 5"
+    assert read_grid(written(more, tasks=quadrotor)).tracking == {"episodes": 3, "seed": 5}
+
+
 @pytest.mark.parametrize(
     ("keys", "more", "sentence"),
     [
@@ -139,6 +147,15 @@ def test_settings_of_sweep_and_search_are_read_and_the_search_can_be_left_out(wr
         ),
         ({}, "[search]\npopulation = 3", "key search.population is 3: allowed are whole numbers from 4"),
         ({}, "[search]\nepisodes = 1.5", "key search.episodes is 1.5: allowed are whole numbers from 1"),
+        (
+            {"tasks": "['quadrotor-payload', 'hopper']"},
+            "[tracking]",
+            "key tracking was given: task 'hopper' has no reference to follow in the settings id and ood",
+        ),
+        ({"tracking": "true"}, "", "key tracking is True: allowed is a table, [tracking]"),
+        ({}, "[tracking]\nepisode = 3", "unknown key under [tracking] 'episode': did you mean 'episodes'?"),
+        ({}, "[tracking]\nepisodes = 0", "key tracking.episodes is 0: allowed are whole numbers from 1"),
+        ({}, "[tracking]\nseed = -1", "key tracking.seed is -1: allowed are whole numbers from 0"),
         ({"tasks": "["}, "", "is not a TOML file"),
     ],
 )

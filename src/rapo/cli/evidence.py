@@ -33,24 +33,64 @@ class Eval:
     """Evaluate trained policies with their mean actions.
 
     `nominal`: whole episodes under the nominal dynamics, the same initial states for every run.
+    `quadrotor`: the payload along the reference of the test, with payload, cable and disturbances as in
+    training (ID) and beyond (OOD), the same for every run: errors, crashes and figures. Every flight goes
+    into the run folder as tracking.csv, the paths of some as paths.csv. A file that --csv wrote, given
+    instead of runs, makes the same table and figures again.
     """
 
-    what: tyro.conf.Positional[Literal["nominal"]]
+    what: tyro.conf.Positional[Literal["nominal", "quadrotor"]]
     """Under which dynamics."""
     runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Run folders."""
+    """Run folders, or for quadrotor one file that --csv wrote."""
     episodes: int = 20
-    """Episodes of each."""
+    """Episodes of each, for quadrotor in each of its two settings."""
     seed: int = 1000
-    """Where the initial states come from."""
+    """Where initial states come from, and for quadrotor the dynamics."""
     csv: Path | None = None
-    """Also write the table to this file."""
+    """Also write the table to this file; for quadrotor every flight, and beside it FILE-paths.csv."""
+    out: Path | None = None
+    """For quadrotor: a folder for figures (PDF and PNG) of paths in space and over time."""
 
     def run(self) -> None:
         """Evaluate run by run with a progress bar, then print the table."""
-        runs = _trained(self.runs)
         check_episodes(self.episodes)
         check_seed(self.seed)
+        if self.what == "quadrotor":
+            self._fly()
+        else:
+            self._nominal()
+
+    def _fly(self) -> None:
+        from rapo.cli import quadrotor  # imported here: statistics are slow to import
+        from rapo.results.output import prepared
+        from rapo.results.tracking import paths_file, read_flight_paths, write_flights
+
+        table = next((path for path in self.runs if path.is_file()), None)
+        if table is None:
+            runs = quadrotor.of_one_task(_trained(self.runs))
+            for path in () if self.csv is None else (self.csv, paths_file(self.csv)):
+                check_writable(path)
+            if self.out is not None:
+                prepared(self.out, "figures", ())
+            flown, paths = quadrotor.fly(runs, self.episodes, self.seed)
+        elif len(self.runs) > 1 or self.csv is not None:
+            raise InputError(
+                f"table '{table}' was given with other runs or with --csv: give it alone, or run folders"
+            )
+        else:
+            flown = quadrotor.known(table, self.episodes, self.seed)
+            paths = None if self.out is None else read_flight_paths(table)
+        quadrotor.show(flown)
+        if self.csv is not None and paths is not None:
+            write_flights(self.csv, flown, paths)
+        if self.out is not None and paths is not None:
+            quadrotor.draw(flown, paths, prepared(self.out, "figures", ()))
+
+    def _nominal(self) -> None:
+        if self.out is not None:
+            raise InputError(f"a folder for figures '{self.out}' was given: only quadrotor has figures")
+        runs = _trained(self.runs)
         if self.csv is not None:
             check_writable(self.csv)
         rows: list[Nominal] = []

@@ -15,6 +15,8 @@ from rapo.runs.start import SAVE_EVERY
 class Grid:
     """Train, sweep and search all runs of a grid file: tasks x algorithms x seeds, and lists of any option.
 
+    Where the file has a table [tracking], the runs also fly the reference of the test.
+
     Finished runs are skipped, interrupted ones go on, failed ones are tried again and do not stop the others.
     `grids/` has the experiments of the paper, and `grids/small.toml`, which takes a few minutes.
     """

@@ -4,16 +4,22 @@ A trace names the group it belongs to; colours are the page's, so that they foll
 several tasks are never made: each takes one `Study`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
 from rapo.errors import InputError
+from rapo.results.colours import Look, predicted
 from rapo.results.study import Measured, Study
+from rapo.results.tracking import Flight, beside
+from rapo.runs.tracking import AXES
+from rapo.world.task import Floats
 
 CROWD = 6
 """More curves than this hide each other."""
+WANTED = "reference"
+"""What the curve is called that flights should follow."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +34,13 @@ class Figure:
     """Labels of the groups that can be hidden."""
     hidden: tuple[str, ...] = ()
     """Those that are hidden at first."""
+    looks: Mapping[str, Any] | None = None
+    """How to draw labels; those of the page where it is not given."""
 
     def data(self) -> dict[str, Any]:
         """What the page's script needs."""
-        return {"choices": self.choices, "legend": list(self.legend), "hidden": list(self.hidden)}
+        data = {"choices": self.choices, "legend": list(self.legend), "hidden": list(self.hidden)}
+        return data if self.looks is None else data | {"looks": self.looks}
 
 
 def robustness(study: Study, groups: Sequence[Measured], name: str, caption: str) -> Figure | None:
@@ -79,6 +88,39 @@ def robustness(study: Study, groups: Sequence[Measured], name: str, caption: str
     return Figure(name, caption, {"": panels}, labels, crowded_out(study, groups))
 
 
+def flights(found: Sequence[Flight], looks: Mapping[str, Look]) -> Figure | None:
+    """Paths in space, and x, y and z over time, beside the reference; a cross is a crash."""
+    if not found:
+        return None
+    longest = max(found, key=lambda flight: len(flight.time))
+    curves = [(WANTED, longest.time, longest.reference, False)]
+    curves += [(flight.label, flight.time, flight.payload, flight.crashed) for flight in found]
+    space = [
+        {"label": label, **{axis: _millimetres(points[:, i]) for i, axis in enumerate(AXES)}, "crashed": end}
+        for label, _, points, end in curves
+    ]
+    panels: list[dict[str, Any]] = [
+        {"kind": "path", "title": "in space", **{axis: f"{axis} (m)" for axis in AXES}, "lines": space}
+    ]
+    for i, axis in enumerate(AXES):
+        lines = [
+            {"label": label, "x": _millimetres(time), "y": _millimetres(points[:, i]), "crashed": end}
+            for label, time, points, end in curves
+        ]
+        words = {"title": f"{axis} over time", "x": "time (s)", "y": f"{axis} (m)"}
+        panels.append({"kind": "curves", **words, "lines": lines})
+    labels = tuple(label for label, *_ in curves)
+    shown = [WANTED, *(flight.label for flight in beside(found))]
+    return Figure(
+        "flights",
+        "",
+        {"": panels},
+        labels,
+        tuple(label for label in labels if label not in shown),
+        {label: asdict(looks.get(label, predicted(0))) for label in labels},
+    )
+
+
 def plainest(study: Study, groups: Sequence[Measured]) -> list[Measured]:
     """One group of each algorithm: that with the defaults, or else the best of them."""
     found: dict[str, Measured] = {}
@@ -102,6 +144,10 @@ def short(value: float | None) -> float | None:
     if value is None or not isfinite(value):
         return None
     return float(f"{value:.4g}")
+
+
+def _millimetres(values: Floats) -> list[float]:
+    return values.round(3).tolist()
 
 
 def _limits(groups: Sequence[Measured]) -> tuple[float, float]:

@@ -8,10 +8,13 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from rapo.errors import InputError
 from rapo.results.colours import MATPLOTLIB_DASHES, MATPLOTLIB_MARKERS, Look
 from rapo.results.study import Measured, Study
+from rapo.results.tracking import Flight
+from rapo.runs.tracking import AXES
 
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -20,6 +23,8 @@ STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
+    "grid.linewidth": 0.4,
+    "grid.color": "#d5d9de",
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "pdf.fonttype": 42,
@@ -29,7 +34,14 @@ DATED: Any = {"pdf": {"CreationDate": None}, "png": {"Software": None}, "svg": {
 """What a file of each kind must not say, for the same figure to give the same bytes."""
 PANEL = (2.3, 2.1)
 """Inches."""
+SPACE = (3.1, 2.9)
+"""Inches of a panel in three dimensions."""
+ROOM = 0.05
+"""Metres around paths."""
 SHADE = "#eaf1f7"
+WANTED: Any = {"color": "#5f6670", "linestyle": (0, (5, 2)), "linewidth": 0.9}
+CRASH: Any = {"marker": "x", "markersize": 7, "markeredgewidth": 1.8, "linestyle": "none"}
+"""How a reference and the end of a crashed flight are drawn."""
 
 
 def robustness(
@@ -101,6 +113,55 @@ def maps(panels: Sequence[Mapping[str, Any]], title: str) -> Figure:
     return figure
 
 
+def paths(flights: Sequence[Flight], looks: Mapping[str, Look]) -> Figure:
+    """The path of every payload in space beside the reference, a panel each; a cross is a crash."""
+    whole = max(flights, key=lambda flight: len(flight.time)).reference
+    everything = np.concatenate([whole, *(flight.payload for flight in flights)])
+    low, high = everything.min(axis=0) - ROOM, everything.max(axis=0) + ROOM
+    with mpl.rc_context(STYLE):
+        figure, axes = _panels(len(flights), None, SPACE, projection="3d")
+        figure.subplots_adjust(left=0.01, right=0.95, top=0.99, bottom=0.1, wspace=0.12, hspace=0.05)
+        for axis, flight in zip(axes, flights, strict=True):
+            axis.plot(*whole.T, **WANTED)
+            axis.plot(*flight.payload.T, color=looks[flight.label].light, linewidth=1.2)
+            if flight.crashed:
+                axis.plot(*flight.payload[-1:].T, color=looks[flight.label].light, **CRASH)
+            axis.set(xlabel="x (m)", ylabel="y (m)", zlabel="z (m)")
+            axis.set_title(plain(flight.label), y=0.92)
+            axis.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
+            axis.set_box_aspect(high - low, zoom=0.9)
+            axis.locator_params(nbins=4)
+            axis.tick_params(pad=0)
+            for side in (axis.xaxis, axis.yaxis, axis.zaxis):
+                side.set_pane_color("white")
+                side.line.set_linewidth(0.6)
+                side.labelpad = -2
+        figure.legend(handles=_flight_legend(flights, ()), loc="lower center", ncols=2, frameon=False)
+    return figure
+
+
+def over_time(flights: Sequence[Flight], looks: Mapping[str, Look]) -> Figure:
+    """x, y and z of every payload over time beside the reference; a cross is a crash."""
+    longest = max(flights, key=lambda flight: len(flight.time))
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(PANEL[0] * 3 + 0.3, PANEL[1] * 2), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(len(AXES), sharex=True)
+        for i, (axis, name) in enumerate(zip(axes, AXES, strict=True)):
+            axis.plot(longest.time, longest.reference[:, i], **WANTED)
+            for flight in flights:
+                colour = looks[flight.label].light
+                axis.plot(flight.time, flight.payload[:, i], color=colour, linewidth=1.2)
+                if flight.crashed:
+                    axis.plot(flight.time[-1:], flight.payload[-1:, i], color=colour, **CRASH)
+            axis.set_ylabel(f"{name} (m)")
+            axis.margins(x=0.01)
+        axes[-1].set_xlabel("time (s)")
+        lines = _flight_legend(flights, [(flight.label, looks[flight.label]) for flight in flights])
+        figure.legend(handles=lines, loc="outside lower center", ncols=min(5, len(lines)), frameon=False)
+    return figure
+
+
 def rendered(figure: Figure, kinds: Sequence[str] = ("pdf", "png")) -> dict[str, bytes]:
     """The figure as files, by their ending; the same figure gives the same bytes."""
     found = {}
@@ -115,6 +176,15 @@ def rendered(figure: Figure, kinds: Sequence[str] = ("pdf", "png")) -> dict[str,
     return found
 
 
+def _flight_legend(flights: Sequence[Flight], names: Sequence[tuple[str, Look]]) -> list[Line2D]:
+    """What a legend says: the reference, the names, and crashes where there are any."""
+    lines = [Line2D([], [], label="reference", **WANTED)]
+    lines += [Line2D([], [], color=look.light, linewidth=1.2, label=plain(name)) for name, look in names]
+    if any(flight.crashed for flight in flights):
+        lines.append(Line2D([], [], color="black", label="crash", **CRASH))
+    return lines
+
+
 def _edges(places: Sequence[float]) -> tuple[float, float]:
     """The outer edges of evenly spaced cells with these middles."""
     half = (places[-1] - places[0]) / (len(places) - 1) / 2 if len(places) > 1 else 0.5
@@ -126,12 +196,18 @@ def plain(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def _panels(number: int, layout: Literal["constrained"] | None) -> tuple[Figure, list[Any]]:
+def _panels(
+    number: int,
+    layout: Literal["constrained"] | None,
+    panel: tuple[float, float] = PANEL,
+    projection: str | None = None,
+) -> tuple[Figure, list[Any]]:
     columns = min(number, 4)
     rows = -(-number // columns)
-    figure = Figure(figsize=(PANEL[0] * columns + 0.3, PANEL[1] * rows + 0.5), layout=layout)
+    figure = Figure(figsize=(panel[0] * columns + 0.3, panel[1] * rows + 0.5), layout=layout)
     FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    grid = figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": projection})
+    axes = grid.ravel().tolist()
     for axis in axes[number:]:
         axis.set_visible(False)
     return figure, axes[:number]

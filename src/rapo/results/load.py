@@ -12,6 +12,7 @@ import polars as pl
 from rapo.algorithms import ALGORITHMS
 from rapo.errors import InputError
 from rapo.results.records import Record, read_run, usual_options
+from rapo.results.tracking import conditions
 from rapo.runs.run import CONFIG
 
 
@@ -72,6 +73,7 @@ def load(runs: Iterable[Path], advance: Callable[[], None] = lambda: None) -> Lo
         raise InputError(f"no run could be read: {notes[0] if notes else 'none was given'}")
     records.sort(key=lambda r: (r.task, _rank(r.algo), r.algo, _named(r.options), r.seed, str(r.folder)))
     records = _with_changes(_with_common_settings(records, notes))
+    _note_flights(records, notes)
     shared = {
         name: value
         for name, value in records[0].changed.items()
@@ -107,6 +109,17 @@ def _with_common_settings(records: list[Record], notes: list[str]) -> list[Recor
                 "same initial states."
             )
     return [replace(record, compared=found.get(record.folder)) for record in records]
+
+
+def _note_flights(records: list[Record], notes: list[str]) -> None:
+    """Say where flights can't be compared."""
+    for task in dict.fromkeys(record.task for record in records):
+        flown = [r.tracking for r in records if r.task == task and r.tracking is not None]
+        if len(conditions(flown)) > 1:
+            notes.append(
+                f"Runs on {task} were flown with different seeds or numbers of episodes, so not under the "
+                "same dynamics."
+            )
 
 
 def _with_changes(records: list[Record]) -> list[Record]:

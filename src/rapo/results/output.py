@@ -13,10 +13,10 @@ from rapo.results.tables import Table
 FIGURES, TABLES = "figures", "tables"
 
 
-def prepared(out: Path, kind: str = "report") -> Path:
-    """The folder of a report, or of another `kind` of page, refused if it can't be written."""
+def prepared(out: Path, kind: str = "report", inside: Sequence[str] = (FIGURES, TABLES)) -> Path:
+    """The folder of a report, or of another `kind`, and those in it, refused if they can't be written."""
     try:
-        for folder in (out, out / FIGURES, out / TABLES):
+        for folder in (out, *(out / name for name in inside)):
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass

@@ -23,6 +23,7 @@ from rapo.runs.heatmap import FILE as HEATMAP
 from rapo.runs.run import CHECKPOINT, CONFIG
 from rapo.runs.search import Found, read_search
 from rapo.runs.sweep import read_sweep
+from rapo.runs.tracking import read_tracking
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,8 @@ class Record:
     """All that decides what the run does but its seed: options, parts, dynamics and steps, as text."""
     found: Found | None = None
     """The worst case that a search found."""
+    tracking: pl.DataFrame | None = None
+    """A row for every episode along the reference of the test."""
     heatmap: bool = False
     """Whether one was recorded."""
 
@@ -95,7 +98,7 @@ def read_run(folder: Path, notes: list[str]) -> Record:
     failure = read_failure(folder)
     if failure is not None:
         notes.append(f"Run '{folder}' failed: {failure}")
-    for read in (_add_metrics, _add_sweep, _add_search):
+    for read in (_add_metrics, _add_sweep, _add_search, _add_tracking):
         try:
             record = read(record, notes)
         except InputError as error:
@@ -135,6 +138,13 @@ def _add_search(record: Record, notes: list[str]) -> Record:
     return replace(record, found=found)
 
 
+def _add_tracking(record: Record, notes: list[str]) -> Record:
+    table = read_tracking(record.folder)
+    if table is None or not len(table) or not _is_current(record, int(table["updates"][0]), "flown", notes):
+        return record
+    return replace(record, tracking=table)
+
+
 def _is_current(record: Record, updates: int, done: str, notes: list[str]) -> bool:
     """Whether what was done is about the policy as it is now; noted if it is not."""
     learned = int(record.metrics["update"][-1]) if len(record.metrics) else 0
@@ -143,7 +153,7 @@ def _is_current(record: Record, updates: int, done: str, notes: list[str]) -> bo
             learned = int(read_facts(record.folder / CHECKPOINT)["counters"]["updates"])
     if updates == learned or not learned:
         return True
-    again = {"swept": "sweep", "searched": "search"}[done]
+    again = {"swept": "sweep", "searched": "search", "flown": "eval quadrotor"}[done]
     notes.append(
         f"Run '{record.folder}' was {done} after {updates:,} updates and has learned from {learned:,}: "
         f"that was left out. Do it again with: rapo {again} {record.folder}"

@@ -52,7 +52,7 @@ def write(loaded: Loaded, found: list[Study], out: Path, seed: int) -> Path:
     look = looks(group for groups in loaded.tasks.values() for group in groups)
     output = Output(out, loaded.tasks)
     together = tables.across_tasks(across(found, np.random.default_rng((seed, 1))))
-    sections = [section(study, look, output) for study in found]
+    sections = [section(study, look, output, seed) for study in found]
     page = Page(
         _lede(loaded),
         [summarise(study) for study in found],

@@ -6,7 +6,7 @@ A block without data is left out, with a line that says which command would make
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rapo.results import charts, figures, progress, tables
+from rapo.results import charts, figures, progress, tables, tracking
 from rapo.results.colours import Look
 from rapo.results.output import Output
 from rapo.results.page import Block, Section
@@ -60,10 +60,11 @@ DEFINITIONS = (
 )
 
 
-def section(study: Study, looks: Mapping[str, Look], output: Output) -> Section:
-    """All blocks of one task."""
+def section(study: Study, looks: Mapping[str, Look], output: Output, seed: int) -> Section:
+    """All blocks of one task; `seed` of the bootstrap."""
     blocks = (
         _robustness(study, looks, output),
+        _flights(study, looks, output, seed),
         _how_far(study, output),
         _how_likely(study, output),
         _ablations(study, looks, output),
@@ -100,6 +101,31 @@ def _robustness(study: Study, looks: Mapping[str, Look], output: Output) -> Bloc
     files += output.table(study.task, scores, tables.curves(study))
     return Block(
         "Robustness", figure=chart, table=scores, files=files, missing="`rapo sweep RUN` measures it"
+    )
+
+
+def _flights(study: Study, looks: Mapping[str, Look], output: Output, seed: int) -> Block:
+    groups = [(m.label, m.group.runs) for m in study.groups]
+    flown = tracking.flights(groups)
+    if flown.is_empty():
+        return Block("Flights along the test curve")
+    found = tracking.drawn(flown, tracking.typical_paths(groups, flown, output.notes))
+    files: tuple[str, ...] = ()
+    if found:
+        for name, draw in (("paths", figures.paths), ("over-time", figures.over_time)):
+            files += output.figure(study.task, name, draw(tracking.beside(found), looks))
+    table = tables.tracking(tracking.summaries(flown, seed))
+    every = tables.Table("flights", "Every flight", flown)
+    return Block(
+        "Flights along the test curve",
+        "How closely the payload follows the reference of the test, with payload, cable and disturbances as "
+        "in training (ID) and beyond (OOD). RMSE: the mean over the flights that succeeded among the first "
+        f"{tracking.TRIALS} of each run, with a bootstrap interval, flights drawn anew within each run. "
+        "Crashes: the share of all flights, with Wilson's interval. The curves are the first OOD flight of "
+        "the run of each group whose OOD RMSE is the median; a cross is a crash.",
+        figure=charts.flights(found, looks),
+        table=table,
+        files=(*files, *output.table(study.task, table, every)),
     )
 
 

@@ -1,18 +1,19 @@
-"""Statistics over seeds: means, interquartile means, probability of improvement, each with a 95% interval.
+"""Statistics over seeds: means, interquartile means, probability of improvement, each with a 95% interval;
+and over the episodes of runs: pooled means and shares.
 
 Scores are matrices `[runs, tasks]`, higher is better, NaN where a task had fewer runs than others. Bootstraps
 are stratified: runs are drawn anew within each task, as the tasks themselves are given. The definitions are
 those that rliable made common; the random numbers come from the generator that is passed in.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t, trim_mean
+from scipy.stats import binomtest, t, trim_mean
 
 from rapo.errors import InputError
 
@@ -53,6 +54,26 @@ def mean(values: ArrayLike) -> Interval:
         return Interval(centre, runs=1)
     half = float(t.ppf((1 + LEVEL) / 2, n - 1) * found.std(ddof=1) / np.sqrt(n))
     return Interval(centre, centre - half, centre + half, n)
+
+
+def pooled_mean(
+    strata: Iterable[ArrayLike], rng: np.random.Generator, resamples: int = RESAMPLES
+) -> Interval:
+    """The mean of all values of several strata `[n]`, such as the episodes of each run.
+
+    The bootstrap draws values anew within each stratum: it tells how sure the mean of these runs is, not how
+    others would do. NaN values are left out, and strata without any value.
+    """
+    present = [found for values in strata if len(found := _present(values))]
+    return _bootstrap([present], lambda drawn: np.concatenate(drawn[0], axis=1).mean(axis=1), rng, resamples)
+
+
+def share(count: int, of: int) -> Interval:
+    """The share that `count` is `of` several, with Wilson's score interval; NaN of none."""
+    if not of:
+        return Interval(nan)
+    ends = binomtest(count, of).proportion_ci(LEVEL, method="wilson")
+    return Interval(count / of, float(ends.low), float(ends.high), of)
 
 
 def iqm(scores: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES) -> Interval:

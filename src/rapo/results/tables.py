@@ -15,6 +15,8 @@ from rapo.results.matched import SECONDS
 from rapo.results.stats import Interval
 from rapo.results.study import Across, Measured, Study
 from rapo.results.sweeps import KEPT
+from rapo.results.tracking import Tracked
+from rapo.runs.tracking import SETTINGS
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,22 @@ def runs(study: Study) -> Table | None:
                 }
             )
     return _table("runs", "Every run", rows)
+
+
+def tracking(found: Sequence[Tracked]) -> Table | None:
+    """Errors and crashes along the reference of the test."""
+    rows = []
+    for t in found:
+        row: dict[str, Any] = {"algorithm": t.label, "runs": t.runs}
+        for setting in SETTINGS:
+            row |= _columns(f"RMSE {setting.upper()} (cm)", t.rmse[setting])
+        for setting in SETTINGS:
+            row |= _columns(f"crashes {setting.upper()} (%)", t.crashes[setting])
+        for setting in SETTINGS:
+            row[f"flights {setting.upper()}"] = t.rmse[setting].runs
+        rows.append(row | {"diverged": t.diverged})
+    unseen = ("flights ID", "flights OOD", *(() if any(t.diverged for t in found) else ("diverged",)))
+    return _table("tracking", "Errors and crashes along the reference of the test", rows, unseen)
 
 
 def across_tasks(found: Sequence[Across]) -> Table | None:

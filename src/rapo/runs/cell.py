@@ -1,4 +1,4 @@
-"""One run of a grid: trained, swept and searched, each unless it was done already.
+"""One run of a grid: trained, swept, searched and flown, each unless it was done already.
 
 What has been done is read from the run folder alone, so that a cell can be run any number of times, by any
 process: it goes on where the last one stopped, and a result that belongs to another policy is made again.
@@ -22,6 +22,7 @@ from rapo.runs.run import CHECKPOINT, CONFIG, Run, check_same
 from rapo.runs.search import Effort, read_search, search
 from rapo.runs.start import SAVE_EVERY, resume, start
 from rapo.runs.sweep import read_sweep, settings, sweep
+from rapo.runs.tracking import SETTINGS, read_paths, read_tracking, track
 
 FAILURE = "failure.txt"
 Watch = Callable[[str, int], Callable[[], None]]
@@ -34,7 +35,7 @@ class Outcome:
 
     cell: Cell
     done: tuple[str, ...]
-    """What was done just now: trained, swept, searched."""
+    """What was done just now: trained, swept, searched, flown."""
     seconds: float
     failure: str | None = None
     """What went wrong, in a sentence."""
@@ -63,6 +64,10 @@ def run_cell(
             advance = watch("searching", _with_defaults(search, grid.search)["generations"] + 3)
             search(run, **grid.search, threads=threads, advance=advance)
             done.append("searched")
+        if grid.tracking is not None and not _flown(cell, grid):
+            advance = watch("flying", run.config().task.tested().time_limit)
+            track(run, **grid.tracking, threads=threads, advance=advance)
+            done.append("flown")
         forget_failure(cell)
     except BusyError as error:  # no failure of the run: who trains it may well succeed
         return Outcome(cell, tuple(done), perf_counter() - began, str(error))
@@ -72,7 +77,7 @@ def run_cell(
 
 
 def state(cell: Cell, grid: Grid) -> str:
-    """How far a cell is: waiting, training with its share, trained, swept, searched, failed, or unusable."""
+    """How far a cell is: waiting, training with its share, failed, unusable, or what was done to it last."""
     if (cell.folder / FAILURE).exists():
         return "failed"
     if not (cell.folder / CONFIG).exists():
@@ -84,7 +89,11 @@ def state(cell: Cell, grid: Grid) -> str:
             return f"training {rows[-1]['update'] / cell.config().updates if rows else 0:.0%}"
         if not _swept(cell, grid):
             return "trained"
-        return "searched" if grid.search is not None and _searched(cell, grid) else "swept"
+        if grid.search is not None and not _searched(cell, grid):
+            return "swept"
+        if grid.tracking is not None and _flown(cell, grid):
+            return "flown"
+        return "swept" if grid.search is None else "searched"
     except InputError:
         return "unusable"
 
@@ -162,6 +171,23 @@ def _searched(cell: Cell, grid: Grid) -> bool:
     wanted = _with_defaults(search, grid.search or {})
     effort = Effort(*(wanted[field.name] for field in fields(Effort)))
     return found is not None and (found.updates, found.effort) == (cell.config().updates, effort)
+
+
+def _flown(cell: Cell, grid: Grid) -> bool:
+    """Whether the flights that the grid asks for have been made, by the policy as it is in the end."""
+    try:
+        table, paths = read_tracking(cell.folder), read_paths(cell.folder)
+    except InputError:
+        return False
+    if table is None or paths is None:
+        return False
+    wanted = _with_defaults(track, grid.tracking or {})
+    return (
+        set(table["updates"]) == {cell.config().updates}
+        and set(table["seed"]) == {wanted["seed"]}
+        and set(table["setting"]) == set(SETTINGS)
+        and set(table["episode"]) == set(range(wanted["episodes"]))
+    )
 
 
 def _with_defaults(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,13 +16,15 @@ from rapo.algorithms import ALGORITHMS, find_algorithm
 from rapo.config import Config, Settings, make_config
 from rapo.errors import InputError, unknown
 from rapo.options import options
+from rapo.runs.tracking import trackable
 from rapo.world.streams import check_seed
 from rapo.world.tasks import TASKS, make_task
 
 REQUIRED = ("tasks", "algorithms", "seeds", "steps")
-KEYS = (*REQUIRED, "out", "options", "algorithm", "sweep", "search")
+KEYS = (*REQUIRED, "out", "options", "algorithm", "sweep", "search", "tracking")
 SWEEP = ("episodes", "seed", "parameters", "scales")
 SEARCH = ("generations", "population", "episodes", "final_episodes", "seed")
+TRACKING = ("episodes", "seed")
 
 LEAST = {"population": 4, "final_episodes": 2}
 """What CMA-ES and an interval need at least."""
@@ -64,6 +66,8 @@ class Grid:
     """Settings of the sweep other than its defaults."""
     search: Mapping[str, Any] | None
     """Settings of the search other than its defaults; None leaves it out."""
+    tracking: Mapping[str, Any] | None = None
+    """Settings of the flights along the reference of the test other than their defaults; None: no flights."""
 
 
 def read_grid(path: str | Path) -> Grid:
@@ -102,7 +106,7 @@ def _grid(path: Path, said: Mapping[str, Any]) -> Grid:
         for seed in seeds
     ]
     _check_distinct(cells)
-    return Grid(path, Path(out), tuple(cells), _sweep(said, tasks), _search(said))
+    return Grid(path, Path(out), tuple(cells), _sweep(said, tasks), _search(said), _tracking(said, tasks))
 
 
 def _options(said: Mapping[str, Any], algorithms: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -177,6 +181,20 @@ def _search(said: Mapping[str, Any]) -> dict[str, Any] | None:
     table = _table(said, "search")
     _check_keys("key under [search]", table, SEARCH)
     _check_numbers("search", table)
+    return dict(table)
+
+
+def _tracking(said: Mapping[str, Any], tasks: Sequence[str]) -> dict[str, Any] | None:
+    if "tracking" not in said:
+        return None
+    table = _table(said, "tracking")
+    _check_keys("key under [tracking]", table, TRACKING)
+    _check_numbers("tracking", table)
+    for task in tasks:
+        try:
+            trackable(make_task(task))
+        except InputError as error:
+            raise InputError(f"key tracking was given: {error}") from None
     return dict(table)
 
 

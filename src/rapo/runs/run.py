@@ -6,6 +6,7 @@ tensorboard/              the same, for TensorBoard
 heatmap.jsonl             what the critic expects under other dynamics, every now and then
 checkpoint.safetensors    all state, to resume from and to take the policy from
 sweep.csv, search.json    how the policy does under other dynamics, once it was looked at
+tracking.csv, paths.csv   how it flies the reference of the test, for tasks that have one
 """
 
 import fcntl

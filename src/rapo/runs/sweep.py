@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from polars.exceptions import PolarsError
 
 from rapo.errors import InputError
 from rapo.files import write_atomically
 from rapo.runs.evaluate import actor, evaluate
 from rapo.runs.run import Run
+from rapo.runs.table import read_table
 from rapo.world.dynamics import Dynamics
 from rapo.world.task import Floats
 
@@ -108,17 +108,7 @@ def sweep(
 
 def read_sweep(folder: Path) -> pl.DataFrame | None:
     """The table of a run, or None if it was not swept."""
-    path = folder / FILE
-    if not path.is_file():
-        return None
-    try:
-        table = pl.read_csv(path, schema=SCHEMA)
-    except (PolarsError, OSError):
-        raise InputError(f"table '{path}' is damaged: sweep the run again") from None
-    numbers = table.select("scale", "return")
-    if table.null_count().sum_horizontal().sum() or not all(column.is_finite().all() for column in numbers):
-        raise InputError(f"table '{path}' is damaged: sweep the run again")
-    return table
+    return read_table(folder / FILE, SCHEMA, "sweep the run again")
 
 
 def _with_others(new: pl.DataFrame, old: pl.DataFrame | None, order: Sequence[str]) -> pl.DataFrame:

@@ -73,8 +73,7 @@ def interactive(rate: Rate) -> dict[str, Any]:
         lines.append({"label": curve.label, "x": list(map(charts.short, x)), "y": list(map(charts.short, y))})
         looks[curve.label] = asdict(look) | {"points": not curve.reference}
     panel = {"kind": "rate", "title": rate.title, "headed": True, "x": rate.x, "y": rate.y, "lines": lines}
-    figure = charts.Figure("rate", "", {"": [panel]}, tuple(looks))
-    return figure.data() | {"looks": looks}
+    return charts.Figure("rate", "", {"": [panel]}, tuple(looks), looks=looks).data()
 
 
 def drawable(curve: Curve) -> tuple[list[float], list[float]]:

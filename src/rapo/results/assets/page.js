@@ -76,6 +76,7 @@
         line: { color: colour(look), width: 2, dash: DASHES[look.dash] },
         marker: { symbol: MARKERS[look.marker], size: 6, color: colour(look) },
       });
+      if (line.crashed) traces.push({ type: "scatter", x: line.x.slice(-1), y: line.y.slice(-1), visible, ...crash(line, look) });
     });
     // bands lie below all lines
     traces.sort((a, b) => Number(!!b.meta.band) - Number(!!a.meta.band));
@@ -95,6 +96,36 @@
     const top = Math.max(...panel.lines.flatMap((line) => line.y.map((y) => Math.abs(y ?? 0))));
     shape.yaxis.tickformat = top < 1000 ? "" : "~s";
     shape.xaxis.hoverformat = panel.shade ? "" : ",.4~s";
+    return [traces, shape];
+  }
+
+  const crash = (line, look) => ({
+    mode: "markers", meta: { label: line.label }, hoverinfo: "skip", marker: { symbol: "x", size: 9, color: colour(look) },
+  });
+
+  function path(panel, hidden, width, looks) {
+    const { xaxis, yaxis, ...shape } = layout(panel, width), small = { size: 11, color: css("--muted") };
+    const traces = panel.lines.flatMap((line) => {
+      const look = looks[line.label], name = plain(line.label), visible = !hidden.has(line.label);
+      const end = ["x", "y", "z"].map((axis) => [axis, line[axis].slice(-1)]);
+      return [
+        {
+          type: "scatter3d", mode: "lines", meta: { label: line.label }, visible, name, x: line.x, y: line.y, z: line.z,
+          line: { color: colour(look), width: 4, dash: DASHES[look.dash] },
+          hovertemplate: `<b>${name}</b><br>%{x}, %{y}, %{z} m<extra></extra>`,
+        },
+        ...(line.crashed ? [{ type: "scatter3d", visible, ...Object.fromEntries(end), ...crash(line, look) }] : []),
+      ];
+    });
+    const side = (text) => ({
+      title: { text: plain(text), font: small }, tickfont: small, gridcolor: css("--line"), linecolor: css("--line"),
+      showbackground: false, showspikes: false, zeroline: false, nticks: 5,
+    });
+    shape.scene = {
+      xaxis: side(panel.x), yaxis: side(panel.y), zaxis: side(panel.z), aspectmode: "data", dragmode: "turntable",
+      camera: { eye: { x: 1.5, y: -2.1, z: 1.1 }, center: { x: 0, y: 0, z: -0.15 } },
+    };
+    shape.margin = { l: 0, r: 0, t: 0, b: 0 };
     return [traces, shape];
   }
 
@@ -235,9 +266,9 @@
       this.drawn = true;
       [...this.panels.querySelectorAll(".plot")].forEach((plot, i) => {
         const panel = this.figure.choices[this.choice][i];
-        const make = { heatmap, rate }[panel.kind] ?? curves;
+        const make = { heatmap, path, rate }[panel.kind] ?? curves;
         const [traces, shape] = make(panel, this.hidden, plot.clientWidth, this.looks);
-        Plotly.react(plot, traces, shape, { displayModeBar: false, responsive: true, doubleClick: false });
+        Plotly.react(plot, traces, shape, { displayModeBar: false, responsive: true, doubleClick: false, scrollZoom: false });
       });
     }
 

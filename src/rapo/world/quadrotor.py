@@ -62,6 +62,8 @@ POSITION, QUATERNION, VELOCITY, RATE, LOAD_POSITION, LOAD_VELOCITY, ACTION, RECO
 """Where things are in a record, and its length."""
 SIZE = RECORDS + (1 + PAST) * RECORD
 OBSERVATION = 9 + 15 + 6 * AHEAD + 3 + 1 + 4 + PAST * RECORD
+ATTITUDE, VECTORS = slice(0, 9), slice(9, 24 + 6 * AHEAD)
+"""Where an observation has the attitude's matrix, row by row, and the vectors in the frame of the body."""
 PLAN = 11
 """Numbers of a plan: two commands of four, when the later one arrives, and what the rotors gain and lose."""
 

@@ -9,10 +9,12 @@ in the body's frame.
 
 import numpy as np
 from numba import njit
+from numpy.typing import ArrayLike
 
 from rapo.world import reference
 from rapo.world.reference import course, point
 from rapo.world.streams import hashed
+from rapo.world.task import Floats
 
 SUBSTEPS, TIMESTEP = 5, 0.002
 """Substeps of a step, and the time of each in seconds."""
@@ -77,9 +79,9 @@ _PER_RATE = tuple(
 )
 
 
-def asking_for(thrust: float) -> float:
-    """The first action that asks for this thrust of each rotor, in newtons."""
-    return float(np.log(thrust / MIDDLE_THRUST) / np.log(THRUST_FACTOR))
+def asking_for(thrust: ArrayLike) -> Floats:
+    """The first actions that ask for these thrusts of each rotor, in newtons."""
+    return np.log(np.divide(thrust, MIDDLE_THRUST)) / np.log(THRUST_FACTOR)
 
 
 @njit(cache=True, error_model="numpy")

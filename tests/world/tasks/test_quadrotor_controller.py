@@ -73,5 +73,5 @@ def test_an_action_depends_on_its_own_row_alone_and_is_one():
 
 
 def test_it_has_to_be_told_payload_and_cable():
-    with pytest.raises(InputError, match="allowed is 'quadrotor-payload-informed'"):
+    with pytest.raises(InputError, match="allowed is 'quadrotor-informed'"):
         classical_controller(make_task("quadrotor-payload"))

@@ -15,12 +15,12 @@ from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.physics import Physics
 from rapo.world.quadrotor import (
     ARM,
+    CABLE,
     CLOCK,
     FORCE,
     INERTIA,
     KEY,
     MASS,
-    MOST_THRUST,
     NOISE,
     RECORDS,
     REFERENCE,
@@ -31,6 +31,7 @@ from rapo.world.quadrotor import (
     THRUST,
     TIMESTEP,
     TORQUE,
+    asking_for,
 )
 from rapo.world.task import States
 from rapo.world.tasks.quadrotor_controller import classical_controller
@@ -42,6 +43,12 @@ SLOW, FAST = 0.2, 1e-9
 """Lags: the slowest rotors of training, and rotors that follow at once."""
 TASK = QuadrotorPayload()
 HOVER = reference.hover(np.array([[0.0, 0.0, 2.0]]))
+
+
+class Measured(QuadrotorPayload):
+    """The same task with the length of the cable in its data."""
+
+    fields = (*QuadrotorPayload.fields, "ten_length")
 
 
 def dynamics(n=1, **values):
@@ -70,16 +77,11 @@ def at_rest(rows, height=2.25, turned=(0, 0, 0), path=HOVER):
     return States(qpos, qvel, states.userdata)
 
 
-def share(thrust):
-    """The action that asks a rotor for a thrust: (a + 1) / 2 of its speed gives the square of it."""
-    return 2 * np.sqrt(np.divide(thrust, MOST_THRUST)) - 1
-
-
 class Flight:
     """The task's own drive, substeps and settle on one batch, with a record of every substep."""
 
     def __init__(self, rows, states):
-        self.physics = Physics(TASK.dynamics, len(rows), TASK.fields, 1)
+        self.physics = Physics(TASK, len(rows), 1)
         self.physics.set_dynamics(rows)
         self.physics.place(np.arange(len(rows)), states)
         self.data = self.physics.data
@@ -136,7 +138,7 @@ def test_episodes_begin_on_the_reference_with_the_cable_almost_straight():
     start = reference.at(states.userdata[:, REFERENCE : REFERENCE + reference.SIZE], np.zeros((500, 1)))
     assert np.abs(states.qpos[:, 7:] - start.position[:, 0]).max() <= 0.1
     assert np.abs(states.qvel[:, 6:] - start.velocity[:, 0]).max() <= 0.1
-    physics = Physics(TASK.dynamics, 500, (*TASK.fields, "ten_length"), 1)
+    physics = Physics(Measured(), 500, 1)
     physics.set_dynamics(rows)
     physics.place(np.arange(500), states)
     slack = rows[:, 1] - physics.data.ten_length[:, 0]
@@ -156,38 +158,55 @@ def test_without_thrust_both_fall_freely():
     np.testing.assert_allclose(data.qvel, [0, 0, -G * 0.2, 0, 0, 0, 0, 0, -G * 0.2], atol=1e-12)
 
 
-def test_rotors_told_to_stop_keep_giving_their_least():
-    # 4 * 0.03 N on 0.2800 kg, while the payload hangs on nothing because it falls faster: 0.42857 m/s^2 less.
+@pytest.mark.parametrize(("action", "thrust"), [(-1, 0.225), (-0.5, 0.45), (0, 0.9), (0.5, 1.8), (1, 3.6)])
+def test_equal_steps_of_the_first_action_are_equal_factors_of_thrust(action, thrust):
+    # 0.9 N times 4 to the power of the action; both are in free flight, for the cable is slack.
     rows = dynamics(lag=FAST, cable=1.0)
     states = at_rest(rows)
-    states.qpos[:, 9] = 2.0
+    states.qpos[:, 9] = 2.2
     flight = Flight(rows, states)
     for _ in range(2):
-        flight.step((-1, 0, 0, 0))
+        flight.step((action, 0, 0, 0))
     before = flight.data.qvel.copy()
-    for _ in range(5):
-        flight.step((-1, 0, 0, 0))
-    np.testing.assert_allclose(flight.ctrl[-1], 0.03)
-    gained = (flight.data.qvel - before)[0] / 0.05
-    np.testing.assert_allclose(gained[[2, 8]], [4 * 0.03 / MASS - G, -G], atol=1e-9)
+    for _ in range(4):
+        flight.step((action, 0, 0, 0))
+    np.testing.assert_allclose(flight.ctrl[-1], thrust)
+    assert asking_for(thrust) == pytest.approx(action, abs=1e-12)
+    gained = (flight.data.qvel - before)[0] / 0.04
+    np.testing.assert_allclose(gained[[2, 8]], [4 * thrust / MASS - G, -G], atol=1e-9)
+
+
+@pytest.mark.parametrize(("action", "rate", "left", "right"), [(-1, 10, 0.03, 0.7045), (1, 60, 0.7228, 5.63)])
+def test_no_rotor_gives_less_than_its_least_or_more_than_its_most(action, rate, left, right):
+    # To stop a roll of 10 rad/s takes 2.36e-4 / 0.03 / (4 * 0.0410) = 0.04795 N for each rad/s: 0.4795 N less
+    # on the left and more on the right than 0.225 N; for 60 rad/s, 2.8772 N from 3.6 N.
+    rows = dynamics(lag=FAST)
+    states = at_rest(rows)
+    assert states.userdata is not None
+    states.userdata[:, RECORDS + quadrotor.ACTION :: quadrotor.RECORD] = action
+    states.qvel[:, 3] = rate
+    flight = Flight(rows, states)
+    flight.step((action, 0, 0, 0))
+    np.testing.assert_allclose(flight.ctrl[0][0], [left, left, right, right], atol=1e-4)
 
 
 @pytest.mark.parametrize(("payload", "cable"), [(0, 0), (0.025, 0.25), (0.25, 0.5), (0.5, 1)])
 def test_thrust_that_equals_the_weight_keeps_the_height(payload, cable):
-    # Nominally (0.2800 + 0.0001 + 0.025) * 9.81 / 4 = 0.74826 N for each rotor: an action of -0.2709.
+    # Nominally (0.2800 + 0.0001 + 0.025) * 9.81 / 4 = 0.74826 N for each rotor, which is what the action
+    # log(0.74826 / 0.9) / log 4 asks for.
     thrust = (MASS + HOOK + payload) * G / 4
     if payload == 0.025:
         assert thrust == pytest.approx(0.74826, abs=1e-5)
-        assert share(thrust) == pytest.approx(-0.27088, abs=1e-5)
+        assert asking_for(thrust) == pytest.approx(-0.13320, abs=1e-5)
         assert pytest.approx(thrust) == TASK.hover_thrust
     rows = dynamics(payload=payload, cable=cable)
     states = at_rest(rows)
     assert states.userdata is not None
     states.userdata[:, THRUST : THRUST + 4] = thrust
-    states.userdata[:, RECORDS + quadrotor.ACTION :: quadrotor.RECORD] = share(thrust)
+    states.userdata[:, RECORDS + quadrotor.ACTION :: quadrotor.RECORD] = asking_for(thrust)
     flight = Flight(rows, states)
     for _ in range(200):
-        flight.step((share(thrust), 0, 0, 0))
+        flight.step((asking_for(thrust), 0, 0, 0))
     np.testing.assert_allclose(flight.data.qpos, states.qpos, atol=1e-3)
     np.testing.assert_allclose(flight.data.qvel, 0, atol=1e-3)
 
@@ -198,10 +217,10 @@ def test_gain_and_mass_scale_thrust_and_weight():
     flight = Flight(rows, at_rest(rows))
     thrust, mass = (MASS + HOOK) * G / 4, 0.9 * MASS + HOOK
     for _ in range(4):
-        flight.step((share(thrust), 0, 0, 0))
+        flight.step((asking_for(thrust), 0, 0, 0))
     before = flight.data.qvel[0, 2]
     for _ in range(10):
-        flight.step((share(thrust), 0, 0, 0))
+        flight.step((asking_for(thrust), 0, 0, 0))
     assert (flight.data.qvel[0, 2] - before) / 0.1 == pytest.approx(1.1 * 4 * thrust / mass - G, rel=1e-3)
 
 
@@ -318,7 +337,7 @@ def test_rates_asked_for_are_reached_with_the_controller_s_time_constants(axis, 
     # little faster than `time`: -dt / log(1 - dt / time) is 0.0290 s for 0.03 s and 0.1490 s for 0.15 s.
     rows = dynamics(lag=FAST)
     flight = Flight(rows, at_rest(rows))
-    action = np.array([share(TASK.hover_thrust), 0, 0, 0])
+    action = np.array([asking_for(TASK.hover_thrust), 0, 0, 0])
     action[1 + axis] = 0.5 * sign
     wanted = 0.5 * sign * quadrotor.FASTEST[axis]
     for _ in range(12):
@@ -337,7 +356,7 @@ def test_a_quadrotor_that_turns_slower_than_thought_has_longer_time_constants():
     rows = dynamics(lag=FAST, inertia=1.5)
     flight = Flight(rows, at_rest(rows))
     for _ in range(12):
-        flight.step((share(TASK.hover_thrust), 0.5, 0, 0))
+        flight.step((asking_for(TASK.hover_thrust), 0.5, 0, 0))
     measured = time_constant(np.array(flight.rates)[11:, 0, 0], 1.5)
     assert measured == pytest.approx(0.045, rel=0.03)
 
@@ -350,7 +369,7 @@ def test_rotors_follow_a_step_with_their_own_time_constants(lag, thrust, tau):
     rows = dynamics(lag=lag)
     flight = Flight(rows, at_rest(rows))
     for _ in range(8):
-        flight.step((share(thrust), 0, 0, 0))
+        flight.step((asking_for(thrust), 0, 0, 0))
     ctrl = np.array(flight.ctrl)[:, 0]
     np.testing.assert_allclose(ctrl, ctrl[:, :1] + np.zeros(4), rtol=1e-9)
     np.testing.assert_allclose(ctrl[:5], TASK.hover_thrust)
@@ -365,7 +384,7 @@ def test_an_action_arrives_after_10_to_20_ms_any_of_them_as_likely():
     rows = dynamics(1200, lag=FAST)
     flight = Flight(rows, at_rest(rows))
     for _ in range(3):
-        flight.step((share(1.5), 0, 0, 0))
+        flight.step((asking_for(1.5), 0, 0, 0))
     # The action was chosen when substep 0 began; its delay in substeps is the first that it drives.
     delay = (np.array(flight.ctrl)[:, :, 0] > 1).argmax(axis=0)
     values, counts = np.unique(delay, return_counts=True)
@@ -431,7 +450,7 @@ def test_noise_is_drawn_anew_in_every_step():
     rows = dynamics(1)
     flight, seen = Flight(rows, at_rest(rows)), []
     for _ in range(50):
-        flight.step((share(TASK.hover_thrust), 0, 0, 0))
+        flight.step((asking_for(TASK.hover_thrust), 0, 0, 0))
         seen.append(measured_less_true(flight.data.userdata, flight.data.qpos, flight.data.qvel)[0])
     drawn = np.array(seen) / np.repeat(NOISE, 3)
     inside = drawn[np.abs(drawn) < 0.999]
@@ -530,7 +549,7 @@ def test_disturbances_act_on_the_quadrotor():
     states = at_rest(rows, height=2.0)
     states.qpos[:, 9] = 1.9
     flight = Flight(rows, states)
-    flight.step((share(TASK.hover_thrust), 0, 0, 0))
+    flight.step((asking_for(TASK.hover_thrust), 0, 0, 0))
     wrench = flight.data.xfrc_applied[:, 1]
     assert 10 < wrench.any(axis=1).sum() < 40  # a tenth of the time
     assert not flight.data.xfrc_applied[:, (0, 2)].any()
@@ -545,7 +564,7 @@ def ends(states, rows, path):
     task = QuadrotorPayload(path)
     simulator = MujocoSimulator(task, len(rows), seed=0, dynamics=rows, threads=1)
     simulator.reset(states=states)
-    step = simulator.step(np.tile((share(task.hover_thrust), 0, 0, 0), (len(rows), 1)))
+    step = simulator.step(np.tile((float(asking_for(task.hover_thrust)), 0.0, 0.0, 0.0), (len(rows), 1)))
     assert not step.truncated.any()
     return step.terminated.tolist()
 
@@ -620,6 +639,21 @@ def test_branches_under_other_models_are_steps_under_them_and_share_what_is_rand
     assert not np.array_equal(states[0], states[3])
 
 
+def test_branches_of_a_state_share_its_cable():
+    # A nominal hover is too little thrust for 0.3 kg: both cables of 0.25 m stay taut, and none is longer.
+    rows = dynamics(3, cable=np.array([0.25, 0.25, 0.5]), payload=0.3)
+    simulator = MujocoSimulator(TASK, 3, seed=0, dynamics=rows, threads=1)
+    actions = np.tile((float(asking_for(TASK.hover_thrust)), 0.0, 0.0, 0.0), (3, 1))
+    for _ in range(10):
+        simulator.step(actions)
+    models = dynamics(3, cable=np.array([0.25, 0.1, 1.0]), payload=0.3)
+    branches = simulator.branch(simulator.snapshot(), actions, models)
+    for other in (1, 2):
+        np.testing.assert_array_equal(branches.observation[:, other], branches.observation[:, 0])
+    simulator.step(actions)
+    assert (length(simulator.data) - rows[:, 1]).max() < 1e-3
+
+
 def test_branches_depend_on_neither_chunks_nor_threads():
     models = TASK.dynamics.ensemble(5, np.random.default_rng(2), over="test")
     found = []
@@ -651,7 +685,8 @@ def test_an_evaluation_pairs_the_episodes_of_its_settings():
     rows = np.stack([task.setting(name, episodes, rng) for name in ("id", "ood")])
     states = initial_states(task, rows.reshape(-1, len(task.dynamics)), episodes, seed=5)
     assert states.userdata is not None
-    for paired in (states.userdata[:, :RECORDS], states.qpos[:, 3:], states.qvel):
+    carried = np.delete(states.userdata[:, :RECORDS], CABLE, axis=1)
+    for paired in (carried, states.qpos[:, 3:], states.qvel):
         np.testing.assert_array_equal(paired[:episodes], paired[episodes:])
     assert len(np.unique(states.userdata[:, KEY])) == episodes
     seen = []

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rapo.errors import InputError
-from rapo.world.quadrotor import AHEAD, ATTITUDE, FASTEST, GAP, MASS, MOST_THRUST, OBSERVATION, VECTORS
+from rapo.world.quadrotor import AHEAD, ATTITUDE, FASTEST, GAP, MASS, OBSERVATION, VECTORS, asking_for
 from rapo.world.task import Floats, Task
 from rapo.world.tasks.quadrotor_payload import InformedQuadrotorPayload
 
@@ -38,7 +38,7 @@ def classical_controller(task: Task) -> Callable[[Floats], Floats]:
     if not isinstance(task, InformedQuadrotorPayload):
         raise InputError(
             f"the classical controller was asked for task '{task.name}': "
-            "allowed is 'quadrotor-payload-informed', which tells it payload and cable"
+            "allowed is 'quadrotor-informed', which tells it payload and cable"
         )
     gravity, hook = -float(task.model.opt.gravity[2]), float(task.model.body("payload").mass[0])
 
@@ -72,5 +72,4 @@ def _actions(force: Floats, turn: Floats) -> Floats:
     size = np.linalg.norm(force, axis=1)
     yaw = np.arctan2(turn[:, 1, 0], turn[:, 0, 0])
     rates = np.column_stack((-UPRIGHT * y / size, UPRIGHT * x / size, -FACING * yaw)) / FASTEST
-    speed = 2 * np.sqrt(np.clip(thrust / 4 / MOST_THRUST, 0, 1)) - 1
-    return np.clip(np.column_stack((speed, rates)), -1, 1)
+    return np.clip(np.column_stack((asking_for(np.maximum(thrust, 0.1) / 4), rates)), -1, 1)

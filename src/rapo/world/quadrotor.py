@@ -9,10 +9,12 @@ in the body's frame.
 
 import numpy as np
 from numba import njit
+from numpy.typing import ArrayLike
 
 from rapo.world import reference
 from rapo.world.reference import course, point
 from rapo.world.streams import hashed
+from rapo.world.task import Floats
 
 SUBSTEPS, TIMESTEP = 5, 0.002
 """Substeps of a step, and the time of each in seconds."""
@@ -62,6 +64,8 @@ POSITION, QUATERNION, VELOCITY, RATE, LOAD_POSITION, LOAD_VELOCITY, ACTION, RECO
 """Where things are in a record, and its length."""
 SIZE = RECORDS + (1 + PAST) * RECORD
 OBSERVATION = 9 + 15 + 6 * AHEAD + 3 + 1 + 4 + PAST * RECORD
+ATTITUDE, VECTORS = slice(0, 9), slice(9, 24 + 6 * AHEAD)
+"""Where an observation has the attitude's matrix, row by row, and the vectors in the frame of the body."""
 PLAN = 11
 """Numbers of a plan: two commands of four, when the later one arrives, and what the rotors gain and lose."""
 
@@ -75,9 +79,9 @@ _PER_RATE = tuple(
 )
 
 
-def asking_for(thrust: float) -> float:
-    """The first action that asks for this thrust of each rotor, in newtons."""
-    return float(np.log(thrust / MIDDLE_THRUST) / np.log(THRUST_FACTOR))
+def asking_for(thrust: ArrayLike) -> Floats:
+    """The first actions that ask for these thrusts of each rotor, in newtons."""
+    return np.log(np.divide(thrust, MIDDLE_THRUST)) / np.log(THRUST_FACTOR)
 
 
 @njit(cache=True, error_model="numpy")

@@ -134,13 +134,14 @@ class QuadrotorPayload(Task):
         reach = (np.array([1.5, 1.5, 0.4])[:, None] * unit[4:7]).T
         speed = (np.array([1.5, 1.5, 0.6])[:, None] * share[7:10]).T
         frequency = np.minimum(speed / (2 * np.pi * np.maximum(np.abs(reach), 0.1)), 0.35)
-        window = (-3 + 5 * share[10], 1 + share[11], 6 + 6 * share[12])
+        window = (-3 + 5 * share[10], 2 + share[11], 6 + 6 * share[12])
         choices = (
             (kind < 0.15, reference.hover(centre)),
             (kind < 0.35, reference.set_point(centre, reach, 4 * share[13], 1.5 + 2 * share[14])),
             (kind < 0.85, reference.lissajous(centre, reach, frequency, np.pi * unit[15:18].T, *window)),
         )
-        eights = reference.figure_eight(centre, reach[:, :2] * (1, 0.5), frequency[:, 0], *window)
+        slower = frequency[:, :2].min(axis=1)
+        eights = reference.figure_eight(centre, reach[:, :2] * (1, 0.5), slower, *window)
         return np.select([chosen for chosen, _ in choices], [rows for _, rows in choices], eights)
 
     def drive(self, data: Data, actions: Floats) -> BeforeSubstep | None:

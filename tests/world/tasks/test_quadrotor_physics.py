@@ -642,7 +642,7 @@ def test_branches_under_other_models_are_steps_under_them_and_share_what_is_rand
 def test_branches_of_a_state_share_its_cable():
     # A nominal hover is too little thrust for 0.3 kg: both cables of 0.25 m stay taut, and none is longer.
     rows = dynamics(3, cable=np.array([0.25, 0.25, 0.5]), payload=0.3)
-    simulator = MujocoSimulator(TASK, 3, seed=0, dynamics=rows, threads=1)
+    simulator = MujocoSimulator(InformedQuadrotorPayload(), 3, seed=0, dynamics=rows, threads=1)
     actions = np.tile((float(asking_for(TASK.hover_thrust)), 0.0, 0.0, 0.0), (3, 1))
     for _ in range(10):
         simulator.step(actions)
@@ -650,6 +650,7 @@ def test_branches_of_a_state_share_its_cable():
     branches = simulator.branch(simulator.snapshot(), actions, models)
     for other in (1, 2):
         np.testing.assert_array_equal(branches.observation[:, other], branches.observation[:, 0])
+    np.testing.assert_array_equal(branches.observation[:, 0, -1], rows[:, 1])
     simulator.step(actions)
     assert (length(simulator.data) - rows[:, 1]).max() < 1e-3
 

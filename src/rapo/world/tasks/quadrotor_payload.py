@@ -162,7 +162,8 @@ class QuadrotorPayload(Task):
         seen = np.empty((len(data), quadrotor.OBSERVATION + 2 * self.informed))
         quadrotor.observe(data.userdata, self.dt, seen)
         if self.informed:
-            seen[:, quadrotor.OBSERVATION :] = data.dynamics[:, :2]
+            seen[:, -2] = data.dynamics[:, self.dynamics.column("payload")]
+            seen[:, -1] = data.userdata[:, CABLE]
         return seen
 
     def score(self, before: Floats, after: Floats, data: Data, actions: Floats) -> tuple[Floats, Bools]:

@@ -34,7 +34,7 @@ DATED: Any = {"pdf": {"CreationDate": None}, "png": {"Software": None}, "svg": {
 """What a file of each kind must not say, for the same figure to give the same bytes."""
 PANEL = (2.3, 2.1)
 """Inches."""
-SPACE = (3.1, 2.9)
+SPACE = (3.2, 2.5)
 """Inches of a panel in three dimensions."""
 ROOM = 0.05
 """Metres around paths."""
@@ -120,14 +120,14 @@ def paths(flights: Sequence[Flight], looks: Mapping[str, Look]) -> Figure:
     low, high = everything.min(axis=0) - ROOM, everything.max(axis=0) + ROOM
     with mpl.rc_context(STYLE):
         figure, axes = _panels(len(flights), None, SPACE, projection="3d")
-        figure.subplots_adjust(left=0.01, right=0.95, top=0.99, bottom=0.1, wspace=0.12, hspace=0.05)
+        figure.subplots_adjust(left=0.01, right=0.92, top=1.0, bottom=0.1, wspace=0.15, hspace=0.05)
         for axis, flight in zip(axes, flights, strict=True):
             axis.plot(*whole.T, **WANTED)
             axis.plot(*flight.payload.T, color=looks[flight.label].light, linewidth=1.2)
             if flight.crashed:
                 axis.plot(*flight.payload[-1:].T, color=looks[flight.label].light, **CRASH)
             axis.set(xlabel="x (m)", ylabel="y (m)", zlabel="z (m)")
-            axis.set_title(plain(flight.label), y=0.92)
+            axis.set_title(plain(flight.label), y=0.9)
             axis.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
             axis.set_box_aspect(high - low, zoom=0.9)
             axis.locator_params(nbins=4)
@@ -135,7 +135,7 @@ def paths(flights: Sequence[Flight], looks: Mapping[str, Look]) -> Figure:
             for side in (axis.xaxis, axis.yaxis, axis.zaxis):
                 side.set_pane_color("white")
                 side.line.set_linewidth(0.6)
-                side.labelpad = -2
+                side.labelpad = 0
         figure.legend(handles=_flight_legend(flights, ()), loc="lower center", ncols=2, frameon=False)
     return figure
 

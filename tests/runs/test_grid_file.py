@@ -184,16 +184,20 @@ def test_every_experiment_of_the_paper_has_a_file():
         "ensemble-size": 80,
         "samples": 80,
         "small": 4,
+        "quadrotor-payload": 15,
     }
     for name, grid in grids.items():
         assert grid.out == Path("runs") / name
-        if name != "small":
+        if name not in ("small", "quadrotor-payload"):
             assert {cell.seed for cell in grid.cells} == set(range(5))
             assert {cell.steps for cell in grid.cells} == {1_000_000}
             assert (grid.sweep, grid.search) == ({}, {})
     for task in LOCOMOTION:
         found = {cell.config().algorithm.name for cell in grids[f"curves-{task}"].cells}
         assert found == {"ppo", "ppo-dr", "epopt", "rarl", "rapo"}
+    quadrotor = grids["quadrotor-payload"]
+    assert {cell.group for cell in quadrotor.cells} == {"ppo", "ppo-dr", "epopt", "rarl", "rapo"}
+    assert quadrotor.tracking == {"episodes": 20}
     for name, varied in (("ensemble-size", "models"), ("samples", "samples")):
         said = [cell.config().describe()["options"] for cell in grids[name].cells]
         assert {options[varied] for options in said} == {4, 8, 16, 32}

@@ -7,6 +7,7 @@ number of substeps, under the same dynamics. The two take turns, so a noisy mach
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from time import perf_counter
 
 import gymnasium
@@ -14,10 +15,13 @@ import numpy as np
 from mjbatch import Batch
 
 from rapo.bench import FEWEST_TURNS, raw_batch, take_turns, timed, typical
+from rapo.world import quadrotor
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Snapshot
 from rapo.world.task import Floats, Task
 from rapo.world.tasks.locomotion import Locomotion
+from rapo.world.tasks.quadrotor_controller import classical_controller
+from rapo.world.tasks.quadrotor_payload import InformedQuadrotorPayload, QuadrotorPayload
 
 MODELS = 16
 PEER_SIMULATIONS = 64
@@ -38,16 +42,17 @@ class Row:
 
 
 def measure_step(task: Task, simulations: int, seconds: float) -> Row:
-    """`step` of N nominal environments with zero actions against raw mjbatch."""
+    """`step` of N nominal environments with usual actions against raw mjbatch."""
     simulator = MujocoSimulator(task, simulations, seed=0)
     raw = Batch(task.model, simulations)
     raw_state = raw.bind("state")
-    actions = np.zeros((simulations, task.action_size))
+    actions = usual_actions(simulator)
     for _ in range(200 if simulations <= 256 else 3):
-        simulator.step(actions)
+        simulator.step(usual_actions(simulator))
 
     def copy_state() -> None:
         raw_state[...] = simulator.snapshot().physics
+        actions[...] = usual_actions(simulator)
 
     turns = take_turns(
         seconds,
@@ -59,6 +64,20 @@ def measure_step(task: Task, simulations: int, seconds: float) -> Row:
     if simulations == PEER_SIMULATIONS and isinstance(task, Locomotion):
         peers = (gymnasium_rate(task, simulations, seconds / 2), envpool_rate(task, simulations, seconds / 2))
     return _row(task, simulations, "step", turns, *peers)
+
+
+def usual_actions(simulator: MujocoSimulator) -> Floats:
+    """Actions `[N, action]` that leave the physics at its usual work: none, but a quadrotor has to fly."""
+    if isinstance(simulator.task, QuadrotorPayload):
+        told = simulator.dynamics[:, :2]
+        seen = np.concatenate((simulator.observation[:, : quadrotor.OBSERVATION], told), axis=1)
+        return _pilot()(seen)
+    return np.zeros((simulator.num_envs, simulator.task.action_size))
+
+
+@cache
+def _pilot() -> Callable[[Floats], Floats]:
+    return classical_controller(InformedQuadrotorPayload())
 
 
 def measure_branch(task: Task, simulations: int, seconds: float) -> Row:
@@ -74,7 +93,8 @@ def measure_branch(task: Task, simulations: int, seconds: float) -> Row:
 
     def copy_state() -> None:
         raw_state[...] = np.repeat(snapshot.physics, MODELS, axis=0)
-        raw_ctrl[...] = np.repeat(actions, MODELS, axis=0)
+        if isinstance(task, Locomotion):
+            raw_ctrl[...] = np.repeat(actions, MODELS, axis=0)
 
     turns = take_turns(
         seconds,
@@ -112,7 +132,8 @@ def _wander(simulator: MujocoSimulator, pairs: int, rng: np.random.Generator) ->
     task, snapshots = simulator.task, []
     while sum(map(len, snapshots)) < pairs:
         snapshots.append(simulator.snapshot())
-        simulator.step(rng.uniform(-1, 1, (simulator.num_envs, task.action_size)))
+        noise = rng.uniform(-1, 1, (simulator.num_envs, task.action_size))
+        simulator.step(np.clip(usual_actions(simulator) + noise, *task.action_range))
     return Snapshot.concatenate(snapshots)[:pairs], rng.uniform(-1, 1, (pairs, task.action_size))
 
 

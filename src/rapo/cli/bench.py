@@ -17,7 +17,10 @@ from rapo.errors import InputError
 from rapo.files import check_writable
 from rapo.runs.evaluate import check_episodes
 from rapo.tabular.operator import BALLS, Ball
-from rapo.world.tasks import TASKS, make_task
+from rapo.world.tasks import LOCOMOTION, make_task
+from rapo.world.tasks.quadrotor_payload import QuadrotorPayload
+
+MEASURED = (*LOCOMOTION, QuadrotorPayload.name)
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Bench:
     what: tyro.conf.Positional[Literal["world", "train", "evidence", "report", "tabular"]]
     """Which part to measure."""
     tasks: tuple[str, ...] | None = None
-    """Which tasks; by default all for world, Hopper and Walker2d for train, Hopper for evidence."""
+    """Which tasks; by default all that differ for world, Hopper and Walker2d for train, Hopper for evidence."""
     algos: tuple[str, ...] = ("rapo", "ppo")
     """Which algorithms (train, evidence)."""
     step: tuple[int, ...] = (64, 4096)
@@ -72,7 +75,7 @@ class Bench:
             write_rows(self.json, rows)
 
     def _world(self) -> list[world.Row]:
-        tasks = [make_task(name) for name in (TASKS if self.tasks is None else self.tasks)]
+        tasks = [make_task(name) for name in (MEASURED if self.tasks is None else self.tasks)]
         for n in (*self.step, *self.branch):
             if n < 1 or (n in self.branch and n % world.MODELS):
                 raise InputError(

@@ -42,7 +42,7 @@ class Bench:
     what: tyro.conf.Positional[Literal["world", "train", "evidence", "report", "tabular"]]
     """Which part to measure."""
     tasks: tuple[str, ...] | None = None
-    """Which tasks; by default all that differ for world, Hopper and Walker2d for train, Hopper for evidence."""
+    """Which tasks; by default all kinds for world, Hopper and Walker2d for train, Hopper for evidence."""
     algos: tuple[str, ...] = ("rapo", "ppo")
     """Which algorithms (train, evidence)."""
     step: tuple[int, ...] = (64, 4096)

@@ -12,6 +12,7 @@ from rapo.config import Settings, make_config
 from rapo.errors import InputError
 from rapo.learner.budget import Budget
 from rapo.options import options, values, with_options
+from rapo.world.tasks.hopper import Hopper
 
 
 def test_options_are_the_fields_of_all_parts_with_their_docstrings():
@@ -21,6 +22,18 @@ def test_options_are_the_fields_of_all_parts_with_their_docstrings():
     assert found["kappa"].help == "KL budget of the mixture."
     assert found["samples"].help.startswith("How many models")
     assert all(option.help for option in found.values())
+
+
+def test_a_task_may_bring_settings_that_suit_it_and_what_is_said_comes_first():
+    usual, own = Settings(), make_config("quadrotor-payload", "ppo").settings
+    assert (own.first_std, own.num_envs, own.ppo.epochs) == (0.3, 64, 4)
+    assert (own.discount, own.ppo.clip) == (usual.discount, usual.ppo.clip)
+    assert make_config("hopper", "ppo").settings == usual
+    said = make_config("quadrotor-payload", "ppo", options={"epochs": 3}).settings
+    assert (said.ppo.epochs, said.first_std) == (3, 0.3)
+    wrong = type("Wrong", (Hopper,), {"options": {"epoch": 3}})()
+    with pytest.raises(InputError, match="unknown option of task 'hopper' 'epoch': did you mean 'epochs'"):
+        make_config(wrong, "ppo")
 
 
 def test_text_is_read_as_the_option_needs_it():

@@ -129,7 +129,7 @@ def make_config(
     seed: SupportsIndex = 0,
     options: Mapping[str, Any] | None = None,
 ) -> Config:
-    """A configuration with the defaults of its algorithm where nothing else is said."""
+    """A configuration with the defaults of its task and algorithm where nothing else is said."""
     task = make_task(task) if isinstance(task, str) else task
     algorithm = find_algorithm(algo) if isinstance(algo, str) else algo
     if not isinstance(task, Task) or not isinstance(algorithm, Algorithm):
@@ -143,7 +143,8 @@ def make_config(
         raise InputError(
             f"steps {steps!r} and seed {seed!r} were given: both must be whole numbers"
         ) from None
-    both = with_options(_Both(Settings(), algorithm), f"algorithm '{algorithm.name}'", options or {})
+    settings = with_options(Settings(), f"task '{task.name}'", task.options)
+    both = with_options(_Both(settings, algorithm), f"algorithm '{algorithm.name}'", options or {})
     return Config(task, both.algorithm, both.settings, whole_steps, whole_seed)
 
 

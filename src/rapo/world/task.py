@@ -73,6 +73,8 @@ class Task(ABC):
     """Steps after which an episode is truncated."""
     settings: ClassVar[Mapping[str, Mapping[str, float]]] = {}
     """Dynamics with a name: the parameters that are fixed; the others come from their training ranges."""
+    options: ClassVar[Mapping[str, Any]] = {}
+    """Settings of training that suit it better than the usual ones."""
     fields: ClassVar[tuple[str, ...]] = ()
     """The mjData fields its methods read, beside qpos and qvel."""
     model_fields: ClassVar[tuple[str, ...]] = ()

@@ -57,6 +57,14 @@ class QuadrotorPayload(Task):
         Parameter("lag", (), (0.05, 0.2), (0.0, 0.4), 0.125, "read"),
         Parameter("disturbance", (), (1.0, 1.0), (0.0, 2.0), 1.0, "read"),
     )
+    options: ClassVar = {
+        "num_envs": 64,
+        "horizon": 32,
+        "epochs": 4,
+        "minibatches": 8,
+        "first_std": 0.3,
+        "entropy_bonus": 0.005,
+    }
     settings: ClassVar = {"id": {}, "ood": {"payload": 0.5, "cable": 1.0, "disturbance": 2.0}}
     weights: ClassVar = {
         "position": 1.0,

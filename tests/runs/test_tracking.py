@@ -230,8 +230,8 @@ def test_variants_of_an_algorithm_are_told_apart(run, tmp_path):
         (["RUN", "--csv", "no/such/x.csv"], "file 'no/such/x.csv' can't be written"),
         (["RUN", "--out", "RUN/config.json"], "can't be written"),
         ([], "no runs were given"),
-        (["TABLE", "RUN"], "was given with other runs or with --csv: give it alone, or run folders"),
-        (["TABLE", "--csv", "x.csv"], "was given with other runs or with --csv"),
+        (["TABLE", "RUN"], "was given with other runs, --csv or --classical: give it alone, or runs"),
+        (["TABLE", "--csv", "x.csv"], "was given with other runs, --csv or --classical"),
         (["TABLE"], "is damaged: write it again with rapo eval quadrotor RUN --csv"),
     ],
 )
@@ -272,3 +272,20 @@ def test_a_table_answers_for_the_flights_it_is_of_only(run, tmp_path, capsys):
             main(["eval", "quadrotor", str(table), *arguments])
         assert says in capsys.readouterr().err
     assert not (tmp_path / "figures").exists()
+
+
+def test_the_classical_controller_flies_beside_runs_or_alone(run, tmp_path, capsys):
+    table = tmp_path / "flights.csv"
+    main(["eval", "quadrotor", str(run.folder), "--classical", "--episodes", "1", "--csv", str(table)])
+    both = pl.read_csv(table)
+    assert both["algo"].unique(maintain_order=True).to_list() == ["ppo-dr", "classical"]
+    main(["eval", "quadrotor", "--classical", "--episodes", "1", "--csv", str(table)])
+    alone = pl.read_csv(table)
+    assert alone.rows() == both.filter(pl.col("algo") == "classical").rows()
+    assert not alone["crashed"].any()
+    assert alone["rmse_cm"].max() < 12  # pyright: ignore[reportOptionalOperand, reportOperatorIssue]
+    np.testing.assert_array_equal(alone["payload"], both.filter(pl.col("algo") == "ppo-dr")["payload"])
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["eval", "nominal", str(run.folder), "--classical"])
+    assert "only quadrotor has figures and a controller" in capsys.readouterr().err

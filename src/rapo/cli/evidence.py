@@ -51,6 +51,8 @@ class Eval:
     """Also write the table to this file; for quadrotor every flight, and beside it FILE-paths.csv."""
     out: Path | None = None
     """For quadrotor: a folder for figures (PDF and PNG) of paths in space and over time."""
+    classical: bool = False
+    """For quadrotor: also fly a classical controller, which is told payload and cable."""
 
     def run(self) -> None:
         """Evaluate run by run with a progress bar, then print the table."""
@@ -68,15 +70,18 @@ class Eval:
 
         table = next((path for path in self.runs if path.is_file()), None)
         if table is None:
-            runs = quadrotor.of_one_task(_trained(self.runs))
+            runs = quadrotor.of_one_task(_trained(self.runs) if self.runs or not self.classical else ())
             for path in () if self.csv is None else (self.csv, paths_file(self.csv)):
                 check_writable(path)
             if self.out is not None:
                 prepared(self.out, "figures", ())
-            flown, paths = quadrotor.fly(runs, self.episodes, self.seed)
-        elif len(self.runs) > 1 or self.csv is not None:
+            found = [quadrotor.fly(runs, self.episodes, self.seed)] if runs else []
+            if self.classical:
+                found.append(quadrotor.fly_classical(self.episodes, self.seed))
+            flown, paths = (pl.concat(each) for each in zip(*found, strict=True))
+        elif len(self.runs) > 1 or self.csv is not None or self.classical:
             raise InputError(
-                f"table '{table}' was given with other runs or with --csv: give it alone, or run folders"
+                f"table '{table}' was given with other runs, --csv or --classical: give it alone, or runs"
             )
         else:
             flown = quadrotor.known(table, self.episodes, self.seed)
@@ -88,8 +93,8 @@ class Eval:
             quadrotor.draw(flown, paths, prepared(self.out, "figures", ()))
 
     def _nominal(self) -> None:
-        if self.out is not None:
-            raise InputError(f"a folder for figures '{self.out}' was given: only quadrotor has figures")
+        if self.out is not None or self.classical:
+            raise InputError("--out or --classical was given: only quadrotor has figures and a controller")
         runs = _trained(self.runs)
         if self.csv is not None:
             check_writable(self.csv)

@@ -18,13 +18,19 @@ from rapo.results.tracking import (
     conditions,
     drawn,
     flights,
+    labelled,
     read_flights,
     summaries,
     typical_paths,
     words,
 )
+from rapo.runs import tracking
 from rapo.runs.run import Run
 from rapo.runs.tracking import SETTINGS, track, trackable
+from rapo.world.tasks.quadrotor_controller import classical_controller
+from rapo.world.tasks.quadrotor_payload import InformedQuadrotorPayload
+
+CLASSICAL = "classical"
 
 
 def of_one_task(runs: Sequence[Run]) -> Sequence[Run]:
@@ -33,6 +39,21 @@ def of_one_task(runs: Sequence[Run]) -> Sequence[Run]:
     if len(names) > 1:
         raise InputError(f"runs of {' and '.join(names)} were given: allowed is one task in one table")
     return runs
+
+
+def fly_classical(episodes: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Fly the classical controller, which is told payload and cable: the table of its flights, and a path."""
+    task = InformedQuadrotorPayload()
+    with progress_bar() as progress:
+        bar = progress.add_task(f"flying {CLASSICAL}", total=task.tested().time_limit)
+        table, paths = tracking.fly(
+            task,
+            classical_controller(task),
+            episodes=episodes,
+            seed=seed,
+            advance=lambda: progress.advance(bar),
+        )
+    return labelled(table, CLASSICAL), labelled(paths, CLASSICAL)
 
 
 def fly(runs: Sequence[Run], episodes: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -79,6 +79,12 @@ def flights(groups: Named) -> pl.DataFrame:
     return pl.concat(tables) if tables else pl.DataFrame(schema=SCHEMA)
 
 
+def labelled(table: pl.DataFrame, label: str) -> pl.DataFrame:
+    """A table of flights, or of their paths, of a policy that no run has learned."""
+    whose = [pl.lit(label).alias("algo"), _number("run_seed", 0)]
+    return table.select(*whose, *((_number("steps", 0),) if "updates" in table.columns else ()), "*")
+
+
 def summaries(flown: pl.DataFrame, seed: int = 0) -> list[Tracked]:
     """Every group in the order of the table; `seed` of the bootstrap, which starts anew for each of them."""
     groups = flown.partition_by("algo", as_dict=True, maintain_order=True)

@@ -91,19 +91,35 @@ def track(
     threads: int = 0,
     advance: Callable[[], None] = lambda: None,
 ) -> pl.DataFrame:
-    """Fly the policy of a run in both settings and write its tables; `advance` is called once a step.
+    """Fly the policy of a run in both settings and write its tables; `advance` is called once a step."""
+    task, training = trackable(run.config().task), run.trained(threads=1)
+    policy = actor(task, training.learner)
+    table, paths = fly(task, policy, episodes=episodes, seed=seed, threads=threads, advance=advance)
+    table = table.with_columns(pl.lit(training.updates, pl.Int64).alias("updates"))
+    write_atomically(run.folder / PATHS, paths.write_csv().encode())
+    write_atomically(run.folder / FILE, table.write_csv().encode())
+    return table
+
+
+def fly(
+    task: QuadrotorPayload,
+    policy: Callable[[Floats], NDArray[np.floating]],
+    *,
+    episodes: int = EPISODES,
+    seed: int = SEED,
+    threads: int = 0,
+    advance: Callable[[], None] = lambda: None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Fly any policy in both settings: a table of its episodes, columns of `SCHEMA`, and paths of some.
 
     An error is the distance of the payload from the reference before every step. A crash ends an episode, and
     what came before it is what its row is about.
     """
     check_episodes(episodes)
-    task = trackable(run.config().task)
     dynamics = np.stack([task.setting(s, episodes, stream(check_seed(seed), 0, DYNAMICS)) for s in SETTINGS])
-    training = run.trained(threads=1)
     first = range(min(SHOWN, episodes))
     shown = [(setting, episode) for setting in range(len(SETTINGS)) for episode in first]
     flights = Flights(task, len(SETTINGS) * episodes, [s * episodes + e for s, e in shown])
-    policy = actor(task, training.learner)
     outcome = evaluate(
         task,
         policy,
@@ -124,17 +140,14 @@ def track(
             "diverged": outcome.diverged.ravel(),
             "length": outcome.length.ravel(),
             **{name: dynamics[..., task.dynamics.column(name)].ravel() for name in ("payload", "cable")},
-            "updates": training.updates,
+            "updates": 0,
             "seed": seed,
         },
         schema=SCHEMA,
     )
     points = flights.paths()
     paths = [_path(SETTINGS[s], e, points[: outcome.length[s, e], i]) for i, (s, e) in enumerate(shown)]
-    table = _rounded(table)
-    write_atomically(run.folder / PATHS, _rounded(pl.concat(paths)).write_csv().encode())
-    write_atomically(run.folder / FILE, table.write_csv().encode())
-    return table
+    return _rounded(table), _rounded(pl.concat(paths))
 
 
 def trackable(task: Task) -> QuadrotorPayload:

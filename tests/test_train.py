@@ -9,13 +9,14 @@ import pytest
 
 from rapo.algorithms import ALGORITHMS
 from rapo.algorithms.draws import Ensemble, Nominal
-from rapo.algorithms.mixture import Fixed
+from rapo.algorithms.mixture import Boltzmann, Fixed
 from rapo.algorithms.ppo import PPO
 from rapo.algorithms.rapo import RAPO
 from rapo.algorithms.rarl import Pusher
 from rapo.algorithms.targets import Robust
 from rapo.algorithms.temperature import AdvNet, Exact
 from rapo.config import make_config
+from rapo.errors import InputError
 from rapo.learner.budget import Budget
 from rapo.learner.networks import forward
 from rapo.learner.normalize import normalise
@@ -131,6 +132,18 @@ def test_branches_are_taken_for_the_models_drawn_and_for_scoring_only():
     assert metrics[0]["branch_steps"] == 8 * 16
     _, metrics = trained(small("rapo", updates=1, samples=1, scored_rows=10))
     assert metrics[0]["branch_steps"] == 8 * 16 + 10 * 2
+    _, metrics = trained(small("rapo", updates=1, samples=1, score="played"))
+    assert metrics[0]["branch_steps"] == 8 * 16
+
+
+def test_models_can_be_scored_by_their_episodes_where_they_are_played():
+    scored = replace(ALGORITHMS["rapo-no-both"], mixture=Boltzmann(score="played", kappa=Budget(0.3)))
+    moved, metrics = trained(small(scored, updates=8))
+    assert metrics[-1]["branch_steps"] == 0
+    assert metrics[-1]["mixture_kl"] == pytest.approx(0.3, rel=1e-3)
+    assert np.ptp(np.asarray(moved.learner.mixture.memory[0].average)) > 0
+    with pytest.raises(InputError, match="score=played needs episodes played under the models"):
+        small("rapo", score="played", rollout="nominal")
 
 
 @pytest.mark.parametrize(

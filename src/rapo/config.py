@@ -10,6 +10,8 @@ from operator import index
 from typing import Any, SupportsIndex
 
 from rapo.algorithms import find_algorithm
+from rapo.algorithms.draws import Ensemble
+from rapo.algorithms.mixture import Boltzmann
 from rapo.algorithms.spec import Algorithm
 from rapo.errors import InputError
 from rapo.learner.networks import HIDDEN
@@ -89,6 +91,13 @@ class Config:
         check_seed(self.seed)
         if self.steps < 1:
             raise InputError(f"{self.steps} steps were asked for: it must be at least 1")
+        draws, mixture = self.algorithm.dynamics, self.algorithm.mixture
+        nominal = isinstance(draws, Ensemble) and draws.rollout == "nominal"
+        if nominal and isinstance(mixture, Boltzmann) and mixture.score == "played":
+            raise InputError(
+                "score=played needs episodes played under the models, and rollout is nominal: "
+                "allowed is rollout=mixture, or another score"
+            )
 
     @property
     def steps_per_update(self) -> int:

@@ -96,6 +96,7 @@ def learn(
         reward=_rows(seen.reward) / rewards.scale,
         terminated=_rows(seen.terminated),
         next_value=_rows(after),
+        played=_rows(seen.played & seen.valid[..., None]),
         branches=None if branches is None else _valued(branches, shares, value, rewards.scale),
         reward_scale=rewards.scale,
         discount=settings.discount,

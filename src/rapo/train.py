@@ -99,6 +99,7 @@ class Training:
             self.learner.observations,
             self._stream(ACTING),
             self.config.settings.horizon,
+            self.models,
             None if opponent is None else lambda pushes: opponent.forces(task, pushes),
             keep,
         )

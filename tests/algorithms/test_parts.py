@@ -37,6 +37,7 @@ def steps(branches=True, progress=0.0, **changes):
         reward=jnp.array([10.0, 20.0]),
         terminated=jnp.array([False, True]),
         next_value=jnp.array([2.0, 6.0]),
+        played=jnp.array([[False, True], [False, True]]),
         branches=made if branches else None,
         reward_scale=jnp.ones(()),
         discount=0.5,
@@ -236,6 +237,18 @@ class TestMixture:
             valid=jnp.array([[True, True], [True, False]]), next_value=jnp.array([[4.0, 8.0], [0.0, -1e6]])
         )
         np.testing.assert_allclose(part(part.init(self.prior), seen)[0].memory[0].average, [3.0, 6.0])
+
+    def test_models_are_scored_by_the_episodes_played_under_them_and_that_takes_no_branches(self):
+        part = Boltzmann(kappa=Budget(0.1), score="played", score_rate=1.0)
+        first, _ = part(part.init(self.prior), steps(branches=False))
+        # Both steps were taken under the second model: (10 + 2 / 2 + 20) / 2. The first has the same, unseen.
+        np.testing.assert_allclose(first.memory[0].average, [15.5, 15.5])
+        np.testing.assert_allclose(first.weights, self.prior)
+        other = steps(branches=False)._replace(played=jnp.array([[True, False], [False, False]]))
+        mixture, _ = part(first, other)
+        np.testing.assert_allclose(mixture.memory[0].average, [11.0, 15.5])
+        np.testing.assert_allclose(mixture.weights, [0.720, 0.280], atol=1e-3)  # KL(w || 1/2) = 0.1
+        assert part.scored(100) == 0
 
     def test_weights_move_no_faster_than_allowed(self):
         part = Boltzmann(kappa=Budget(10.0), fastest=0.1)

@@ -29,7 +29,7 @@ def test_the_adversary_loses_what_the_policy_gains():
         (zeros[..., None], zeros[..., None] + 1),
         zeros + 5,
         zeros[..., None],
-        *[zeros > 1] * 3,
+        *[zeros > 1] * 4,
     )
     seen = opposed(rollout)
     assert float(seen.reward.mean()) == -5

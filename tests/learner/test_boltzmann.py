@@ -51,12 +51,21 @@ def test_models_alike_keep_the_prior():
 def test_the_moving_average_is_of_what_was_seen_and_nothing_else():
     scores = boltzmann.no_scores(2)
     np.testing.assert_array_equal(scores.average, [0, 0])
-    scores = boltzmann.observe(scores, jnp.array([[1.0, 10.0], [3.0, 30.0]]), rate=0.25)
+    scores = boltzmann.observe(scores, jnp.array([[1.0, 10.0], [3.0, 30.0]]), True, rate=0.25)
     np.testing.assert_allclose(scores.average, [2, 20])
-    scores = boltzmann.observe(scores, jnp.array([[6.0, 0.0]]), rate=0.25)
+    scores = boltzmann.observe(scores, jnp.array([[6.0, 0.0]]), True, rate=0.25)
     # weights 0.75 * 0.25 and 0.25: (0.1875 * 2 + 0.25 * 6) / 0.4375
     np.testing.assert_allclose(scores.average, [1.875 / 0.4375, 3.75 / 0.4375], rtol=1e-6)
-    np.testing.assert_allclose(boltzmann.observe(scores, jnp.array([[4.0, 5.0]]), 1.0).average, [4, 5])
+    np.testing.assert_allclose(boltzmann.observe(scores, jnp.array([[4.0, 5.0]]), True, 1.0).average, [4, 5])
+
+
+def test_a_model_keeps_its_score_until_more_is_seen_of_it_and_an_unseen_one_has_the_mean_of_the_others():
+    values, counted = jnp.array([[1.0, 10.0, 0.0], [3.0, 99.0, 0.0]]), jnp.array([[1, 1, 0], [1, 0, 0]], bool)
+    scores = boltzmann.observe(boltzmann.no_scores(3), values, counted, rate=0.5)
+    np.testing.assert_allclose(scores.average, [2, 10, 6])  # means of 1 and 3, of 10 alone, and (2 + 10) / 2
+    scores = boltzmann.observe(scores, values, jnp.array([[0, 0, 1], [0, 1, 0]], bool), rate=0.5)
+    # weights 0.5 * 0.5 and 0.5: (0.25 * 10 + 0.5 * 99) / 0.75
+    np.testing.assert_allclose(scores.average, [2, 52 / 0.75, 0], rtol=1e-6)
 
 
 def test_the_limit_bounds_how_far_the_mixture_moves():

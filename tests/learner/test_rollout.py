@@ -31,6 +31,7 @@ def collected(task, simulator, **options):
         nothing_seen((task.observation_size,)),
         np.random.default_rng(0),
         T,
+        task.dynamics.nominal(),
         **options,
     )
 
@@ -57,6 +58,7 @@ def test_controls_are_clipped_and_actions_are_not(task):
         nothing_seen((task.observation_size,)),
         np.random.default_rng(0),
         T,
+        task.dynamics.nominal(),
         keep=True,
     )
     assert visited is not None
@@ -94,6 +96,7 @@ def test_a_second_player_pushes_and_its_forces_reach_the_robot_and_the_branches(
             nothing_seen((task.observation_size,)),
             np.random.default_rng(0),
             T,
+            task.dynamics.nominal(),
             forces,
             keep=True,
         )
@@ -117,5 +120,20 @@ def test_the_key_decides_the_noise(task):
         nothing_seen((task.observation_size,)),
         np.random.default_rng(1),
         T,
+        task.dynamics.nominal(),
     )
     assert (first.actions[0] != other.actions[0]).all()
+
+
+def test_a_rollout_says_which_model_every_step_was_taken_under(task):
+    models = task.dynamics.sweep("mass", [0.5, 1.0, 1.5])
+    own = np.concatenate([models[[2, 0]], task.dynamics.sweep("mass", [0.7, 0.5])])
+    simulator = MujocoSimulator(task, N, seed=3, dynamics=own, fresh=lambda n, rng: models[[1] * n])
+    observations, rng = nothing_seen((task.observation_size,)), np.random.default_rng(0)
+    rollout, _ = collect(simulator, [policy(task)], observations, rng, 200, models)
+    ended = np.asarray(rollout.ended)
+    for n, first in enumerate(([0, 0, 1], [1, 0, 0], [0, 0, 0], [1, 0, 0])):
+        end = ended[:, n].argmax() + 1
+        assert 1 < end < 200
+        np.testing.assert_array_equal(rollout.played[:end, n], [first] * end)
+        np.testing.assert_array_equal(rollout.played[end:, n], [[0, 1, 0]] * (200 - end))

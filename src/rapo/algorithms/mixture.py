@@ -36,14 +36,16 @@ class Boltzmann:
 
     kappa: Budget = Budget(0.1)
     """KL budget of the mixture."""
-    score: Literal["value", "branch", "advantage"] = "branch"
-    """What h is: the value of the next state, with reward and ending too, or what is gained over V(s)."""
+    score: Literal["value", "branch", "advantage", "played"] = "branch"
+    """What h is: in branches the value of the next state, with reward and ending too, or what is gained over
+    V(s); or what the steps of episodes played under a model were worth."""
     score_rate: float = 0.2
     """How fast the moving average of the scores follows; 1 forgets all earlier ones."""
     fastest: float = 1.0
     """How far the weights may move in an update, in total variation."""
     scored_rows: int = 256
-    """Pairs branched under every model to score the models, where the targets do not ask for all anyway."""
+    """Pairs branched under every model to score them, where that takes branches and the targets do not ask
+    for all anyway."""
     mixture_adapts: float | None = None
     """Rate of Robbins-Monro steps on beta; None solves for it."""
 
@@ -61,15 +63,13 @@ class Boltzmann:
         return Mixture(prior, prior, (boltzmann.no_scores(len(prior)), jnp.ones(()), jnp.zeros(())))
 
     def scored(self, rows: int) -> int:
-        """Some of the pairs."""
-        return min(rows, self.scored_rows)
+        """Some of the pairs, unless episodes say it all."""
+        return 0 if self.score == "played" else min(rows, self.scored_rows)
 
     def __call__(self, mixture: Mixture, steps: Steps) -> tuple[Mixture, Report]:
         """Score the models, then tilt the prior."""
-        assert steps.branches is not None
         scores, beta, updates = mixture.memory
-        whole = steps.branches.valid.all(axis=1)
-        scores = boltzmann.observe(scores, self._values(steps), self.score_rate, whole)
+        scores = boltzmann.observe(scores, *self._values(steps), self.score_rate)
         kappa = self.kappa.at(steps.progress)
         average = scores.average
         if self.mixture_adapts is None:
@@ -81,13 +81,22 @@ class Boltzmann:
         moved = Mixture(mixture.prior, weights, (scores, beta, updates + 1))
         return moved, {"beta": found.temperature, **_report(moved)}
 
-    def _values(self, steps: Steps) -> Array:
+    def _values(self, steps: Steps) -> tuple[Array, Array]:
+        """What the models are scored by, and where it counts, both `[B, K]`.
+
+        Branches score all models on the same rows, so that none looks bad for having met harder states. What a
+        state shows of its model, such as a length, no branch can change; then episodes have to tell.
+        """
+        if self.score == "played":
+            worth = branch_values(steps.reward, steps.terminated, steps.next_value, steps.discount)
+            return jnp.broadcast_to(worth[:, None], steps.played.shape), steps.played
         branches = steps.branches
         assert branches is not None
+        everywhere = jnp.broadcast_to(branches.valid.all(axis=1, keepdims=True), branches.valid.shape)
         if self.score == "value":
-            return jnp.where(branches.terminated, 0.0, branches.next_value)
+            return jnp.where(branches.terminated, 0.0, branches.next_value), everywhere
         values = branch_values(branches.reward, branches.terminated, branches.next_value, steps.discount)
-        return values - steps.value[:, None] if self.score == "advantage" else values
+        return values - steps.value[:, None] if self.score == "advantage" else values, everywhere
 
 
 def _report(mixture: Mixture) -> Report:

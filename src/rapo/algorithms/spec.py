@@ -55,6 +55,8 @@ class Steps(NamedTuple):
     """`[B]`."""
     next_value: Array
     """`[B]`, the critic's value of where the step led."""
+    played: Array
+    """`[B, K]`, it was taken under this model of the ensemble, and the physics did not fail."""
     branches: Branches | None
     """Where the models lead, if the algorithm asked for it."""
     reward_scale: Array

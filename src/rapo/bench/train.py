@@ -100,6 +100,7 @@ class _Raw:
             learner.observations,
             np.random.default_rng(0),
             settings.horizon,
+            self._training.models,
             keep=True,
         )
 

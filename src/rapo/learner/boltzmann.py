@@ -24,32 +24,34 @@ class Mixture(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """A moving average of the models' scores, without the pull toward where it started."""
+    """A moving average of each model's scores, without the pull toward where it started."""
 
     total: Array
     """`[K]`, exponentially weighted sum."""
     weight: Array
-    """`[]`, the sum of those weights."""
+    """`[K]`, the sum of those weights."""
 
     @property
     def average(self) -> Array:
-        """`[K]`; 0 before anything was seen."""
-        return self.total / jnp.maximum(self.weight, jnp.finfo(self.weight.dtype).tiny)
+        """`[K]`; a model that was never seen has the mean of the others, and 0 where none was."""
+        seen = self.weight > 0
+        each = jnp.where(seen, self.total / jnp.where(seen, self.weight, 1), 0)
+        return jnp.where(seen, each, each.sum() / jnp.maximum(seen.sum(), 1))
 
 
 def no_scores(models: int) -> Scores:
     """Scores of K models of which nothing is known."""
-    return Scores(jnp.zeros(models), jnp.zeros(()))
+    return Scores(jnp.zeros(models), jnp.zeros(models))
 
 
-def observe(scores: Scores, values: Array, rate: float, rows: Array | None = None) -> Scores:
-    """Take in values `[B, K]` of one update, or some `rows` `[B]` of them; a rate of 1 forgets earlier ones.
+def observe(scores: Scores, values: Array, counted: Array | bool, rate: float) -> Scores:
+    """Take in the values `[B, K]` of one update that are `counted` `[B, K]`; a rate of 1 forgets earlier ones.
 
-    All models are scored on the same rows, so that none looks bad for having met harder states.
+    A model of which nothing is counted keeps its score.
     """
-    rows = jnp.ones(len(values), bool) if rows is None else rows
-    seen = jnp.where(rows[:, None], values, 0).sum(axis=0) / jnp.maximum(rows.sum(), 1)
-    share = jnp.where(rows.any(), rate, 0.0)
+    counted = jnp.broadcast_to(counted, values.shape)
+    seen = jnp.where(counted, values, 0).sum(axis=0) / jnp.maximum(counted.sum(axis=0), 1)
+    share = jnp.where(counted.any(axis=0), rate, 0.0)
     return Scores((1 - share) * scores.total + share * seen, (1 - share) * scores.weight + share)
 
 

@@ -42,6 +42,8 @@ class Rollout(NamedTuple):
     """`[T, N]`, the episode ended, for whatever reason."""
     valid: Array
     """`[T, N]`, the physics did not fail."""
+    played: Array
+    """`[T, N, K]`, the episode is played under this model of the ensemble; no more than one is true."""
 
 
 class Branched(NamedTuple):
@@ -98,12 +100,14 @@ def collect(
     observations: Running,
     rng: np.random.Generator,
     horizon: int,
+    models: Floats,
     forces: Callable[[Singles], Floats] | None = None,
     keep: bool = False,
 ) -> tuple[Rollout, Visited | None]:
     """Let the first policy act for `horizon` steps, and a second one push: `forces` says how.
 
-    Controls are clipped to what the actuators follow. With `keep`, the pairs can be branched from.
+    models: those of the ensemble, `[K, P]`. Controls are clipped to what the actuators follow. With `keep`, the
+    pairs can be branched from.
     """
     low, high = simulator.task.action_range
     players = [HostPolicy(policy, observations) for policy in policies]
@@ -111,12 +115,13 @@ def collect(
         player.std * rng.standard_normal((horizon, simulator.num_envs, len(player.std)), np.float32)
         for player in players
     ]
-    steps, acted, controls, pushes, snapshots = [], [], [], [], []
+    steps, acted, controls, pushes, snapshots, dynamics = [], [], [], [], [], []
     seen = [simulator.observation]
     with one_thread():
         for t in range(horizon):
             if keep:
                 snapshots.append(simulator.snapshot())
+            dynamics.append(simulator.dynamics)
             actions = [player(seen[-1]) + z[t] for player, z in zip(players, noise, strict=True)]
             acted.append(actions)
             controls.append(np.clip(actions[0], low, high))
@@ -132,6 +137,7 @@ def collect(
         terminated=jnp.asarray(terminated),
         ended=jnp.asarray(terminated | np.stack([step.truncated for step in steps])),
         valid=jnp.asarray(~np.stack([step.diverged for step in steps])),
+        played=jnp.asarray((np.stack(dynamics)[:, :, None] == models).all(axis=-1)),
     )
     if not keep:
         return rollout, None

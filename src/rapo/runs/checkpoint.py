@@ -17,7 +17,7 @@ from safetensors.numpy import save
 from rapo.errors import InputError
 from rapo.files import write_atomically
 
-FORMAT = 2
+FORMAT = 3
 """Grows whenever older files can no longer be read."""
 
 

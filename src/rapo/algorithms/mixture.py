@@ -84,8 +84,8 @@ class Boltzmann:
     def _values(self, steps: Steps) -> tuple[Array, Array]:
         """What the models are scored by, and where it counts, both `[B, K]`.
 
-        Branches score all models on the same rows, so that none looks bad for having met harder states. What a
-        state shows of its model, such as a length, no branch can change; then episodes have to tell.
+        Branches score all models on the same rows, so that none looks bad for having met harder states. But
+        what a state shows of its model, such as a length, no branch can change: then episodes have to tell.
         """
         if self.score == "played":
             worth = branch_values(steps.reward, steps.terminated, steps.next_value, steps.discount)

@@ -45,9 +45,9 @@ def no_scores(models: int) -> Scores:
 
 
 def observe(scores: Scores, values: Array, counted: Array | bool, rate: float) -> Scores:
-    """Take in the values `[B, K]` of one update that are `counted` `[B, K]`; a rate of 1 forgets earlier ones.
+    """Take in the values `[B, K]` of one update, those that are `counted` `[B, K]`.
 
-    A model of which nothing is counted keeps its score.
+    A rate of 1 forgets earlier ones. A model of which nothing is counted keeps its score.
     """
     counted = jnp.broadcast_to(counted, values.shape)
     seen = jnp.where(counted, values, 0).sum(axis=0) / jnp.maximum(counted.sum(axis=0), 1)

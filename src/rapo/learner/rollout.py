@@ -106,8 +106,8 @@ def collect(
 ) -> tuple[Rollout, Visited | None]:
     """Let the first policy act for `horizon` steps, and a second one push: `forces` says how.
 
-    models: those of the ensemble, `[K, P]`. Controls are clipped to what the actuators follow. With `keep`, the
-    pairs can be branched from.
+    models: those of the ensemble, `[K, P]`. Controls are clipped to what the actuators follow. With `keep`,
+    the pairs can be branched from.
     """
     low, high = simulator.task.action_range
     players = [HostPolicy(policy, observations) for policy in policies]

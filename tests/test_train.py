@@ -115,6 +115,16 @@ def test_rapo_without_both_is_ppo_on_the_uniform_mixture_and_takes_no_branches()
     assert all((row == ablation.models).all(axis=1).any() for row in played)
 
 
+def test_without_budgets_a_tilt_around_the_step_taken_is_ppo_on_the_uniform_mixture():
+    ablation, _ = trained(small("rapo-no-both"))
+    tilted, metrics = trained(small("rapo", around="taken", epsilon=0, kappa=0))
+    assert metrics[-1]["branch_steps"] > 0
+    for a, b in zip(
+        jax.tree.leaves(ablation.learner.players), jax.tree.leaves(tilted.learner.players), strict=True
+    ):
+        np.testing.assert_allclose(a, b, atol=2e-5)
+
+
 def test_rapo_without_boltzmann_keeps_the_prior_and_with_it_moves_toward_what_hurts():
     kept, _ = trained(small("rapo-no-boltzmann"))
     np.testing.assert_allclose(kept.learner.mixture.weights, [1 / 3] * 3, rtol=1e-6)

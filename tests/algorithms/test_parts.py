@@ -118,6 +118,15 @@ class TestTargets:
         assert float(report["branch_spread"]) == pytest.approx(1.5)
         assert float(report["robust_gap"]) == pytest.approx(4.5 - 3.840, abs=2e-3)
 
+    def test_the_tilt_can_be_taken_off_the_step_that_was_taken(self):
+        part = Robust(temperature=Exact(), epsilon=Budget(0.1), around="taken")
+        target, _, report = part((), steps())
+        # The steps taken are worth 11 and 20; the tilt takes 4.5 - 3.840 off the mean of the branches.
+        np.testing.assert_allclose(target, [11 - 0.660, 20 - 0.660], atol=2e-3)
+        assert float(report["robust_gap"]) == pytest.approx(0.660, abs=2e-3)
+        valid = jnp.array([[False, True], [False, False]])  # one branch left, or none: nothing to tilt
+        np.testing.assert_allclose(part((), steps(valid=valid))[0], [11.0, 20.0])
+
     def test_a_budget_of_nothing_gives_the_mean_and_a_large_one_the_minimum(self):
         for epsilon, expected in ((0.0, 4.5), (5.0, 3.0)):
             for temperature in (Exact(), AdvNet(projection="tight")):

@@ -88,8 +88,7 @@ class Boltzmann:
         what a state shows of its model, such as a length, no branch can change: then episodes have to tell.
         """
         if self.score == "played":
-            worth = branch_values(steps.reward, steps.terminated, steps.next_value, steps.discount)
-            return jnp.broadcast_to(worth[:, None], steps.played.shape), steps.played
+            return jnp.broadcast_to(steps.taken[:, None], steps.played.shape), steps.played
         branches = steps.branches
         assert branches is not None
         everywhere = jnp.broadcast_to(branches.valid.all(axis=1, keepdims=True), branches.valid.shape)

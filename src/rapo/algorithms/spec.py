@@ -19,6 +19,7 @@ import numpy as np
 from jax import Array
 
 from rapo.learner.rollout import Singles
+from rapo.learner.targets import branch_values
 from rapo.world.dynamics import Dynamics
 from rapo.world.simulator import FreshDynamics
 from rapo.world.task import Floats, Task
@@ -65,6 +66,11 @@ class Steps(NamedTuple):
     """gamma."""
     progress: Array
     """`[]`, the share of training done."""
+
+    @property
+    def taken(self) -> Array:
+        """`[B]`, r + gamma (1 - d) V(s') of the step that was taken."""
+        return branch_values(self.reward, self.terminated, self.next_value, self.discount)
 
 
 class Trajectories(NamedTuple):

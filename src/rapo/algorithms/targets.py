@@ -30,7 +30,7 @@ class Taken:
 
     def __call__(self, state: Any, steps: Steps) -> tuple[Array, Any, Report]:
         """The plain target."""
-        return branch_values(steps.reward, steps.terminated, steps.next_value, steps.discount), state, {}
+        return steps.taken, state, {}
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Mean:
         """Branch values and weights, both `[B, K]`; a row without a valid branch is what was taken."""
         branches = steps.branches
         assert branches is not None
-        taken = branch_values(steps.reward, steps.terminated, steps.next_value, steps.discount)[:, None]
+        taken = steps.taken[:, None]
         reward, terminated = branches.reward, branches.terminated
         if self.branch_value == "paper":
             reward, terminated = steps.reward[:, None], steps.terminated[:, None]
@@ -93,6 +93,9 @@ class Robust(Mean):
     """Where the temperature of the tilt comes from."""
     target: dual.Target = "tilted"
     """What is made of the tilt: its mean, the entropic risk, the dual bound; or plain minimum or mean."""
+    around: Literal["branches", "taken"] = "branches"
+    """What the tilt is taken off: the mean of the branches, or the step that was taken. A load that stays and
+    shows through an episode is right in the step taken, and wrong in most branches."""
     correction: float | None = None
     """Lower the entropic risk of m samples by its likely error, to fail with at most this probability."""
 
@@ -138,6 +141,8 @@ class Robust(Mean):
             "branch_spread": spread.mean() * steps.reward_scale,
             "robust_gap": (mean - target).mean() * steps.reward_scale,
         }
+        if self.around == "taken":
+            target += steps.taken - mean
         return jax.lax.stop_gradient(target), state, report
 
 

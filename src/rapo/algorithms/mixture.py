@@ -40,7 +40,8 @@ class Boltzmann:
     """What h is: in branches the value of the next state, with reward and ending too, or what is gained over
     V(s); or what the steps of episodes played under a model were worth."""
     score_rate: float = 0.2
-    """How fast the moving average of the scores follows; 1 forgets all earlier ones."""
+    """How fast the moving average of the scores follows; 1 forgets all earlier ones. Episodes say less in an
+    update than branches do: they need a rate low enough to average over several of them."""
     fastest: float = 1.0
     """How far the weights may move in an update, in total variation."""
     scored_rows: int = 256

@@ -126,10 +126,11 @@ def _table(found: Sequence[Tracked], episodes: int) -> Table:
     table.leading = 1
     table.caption = (
         f"RMSE in cm over the flights among the first {min(TRIALS, episodes)} of each run that succeeded; "
-        f"crashes in all {episodes}; 95% intervals."
+        f"crashes in all {episodes} that did not diverge; 95% intervals of these runs, not of other seeds."
     )
     for t in found:
-        cells = [words(t.rmse[s], 1) for s in SETTINGS] + [words(t.crashes[s], 0, "%") for s in SETTINGS]
-        shown = (f"{value}\n[dim]{ends}[/dim]" if ends else value for value, ends in cells)
+        cells = [(*words(t.rmse[s], 1), f"{t.rmse[s].runs} flights") for s in SETTINGS]
+        cells += [words(t.crashes[s], 0, "%") for s in SETTINGS]
+        shown = ("\n".join((value, *(f"[dim]{x}[/dim]" for x in more if x))) for value, *more in cells)
         table.add_row(escape(t.label), str(t.runs), *shown)
     return table

@@ -2,8 +2,8 @@
 
 It flies in two settings: `id`, whose dynamics are those of training, and `ood`, where payload, cable and
 disturbances are beyond them. All episodes are stepped together in one batch. Every run flown with the same
-seed meets the same dynamics, initial states, noise and disturbances. `tracking.csv` in the run folder has a
-row for every episode, `paths.csv` the paths of the first few of each setting.
+seed and number of episodes meets the same dynamics, initial states, noise and disturbances. `tracking.csv` in
+the run folder has a row for every episode, `paths.csv` the paths of the first few of each setting.
 """
 
 from collections.abc import Callable

@@ -144,14 +144,14 @@ def actuate(substep, plans, qvel, rows, ctrl):
 
 @njit(cache=True, error_model="numpy")
 def move_on(rows, qpos, qvel, actions):
-    """Advance the clocks, and put a new record before the earlier ones."""
+    """Advance the clocks, and put a new record before the earlier ones; actions end at -1 and 1."""
     for i in range(len(rows)):
         rows[i, CLOCK] += 1
         for j in range(SIZE - 1, RECORDS + RECORD - 1, -1):
             rows[i, j] = rows[i, j - RECORD]
         measure(rows[i], qpos[i], qvel[i])
         for j in range(4):
-            rows[i, RECORDS + ACTION + j] = actions[i, j]
+            rows[i, RECORDS + ACTION + j] = min(max(actions[i, j], -1.0), 1.0)
 
 
 @njit(cache=True, error_model="numpy")

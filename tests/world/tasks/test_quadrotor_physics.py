@@ -176,6 +176,15 @@ def test_equal_steps_of_the_first_action_are_equal_factors_of_thrust(action, thr
     np.testing.assert_allclose(gained[[2, 8]], [4 * thrust / MASS - G, -G], atol=1e-9)
 
 
+def test_actions_beyond_their_range_count_as_its_ends():
+    beyond, ends = (Flight(rows := dynamics(), at_rest(rows)) for _ in range(2))
+    for _ in range(10):
+        beyond.step((1.5, -7, 2, 3))
+        ends.step((1, -1, 1, 1))
+    np.testing.assert_array_equal(beyond.data.qvel, ends.data.qvel)
+    assert np.abs(beyond.data.qvel[0, 3:6]).min() > 0.05
+
+
 @pytest.mark.parametrize(("action", "rate", "left", "right"), [(-1, 10, 0.03, 0.7045), (1, 60, 0.7228, 5.63)])
 def test_no_rotor_gives_less_than_its_least_or_more_than_its_most(action, rate, left, right):
     # To stop a roll of 10 rad/s takes 2.36e-4 / 0.03 / (4 * 0.0410) = 0.04795 N for each rad/s: 0.4795 N less

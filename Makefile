@@ -29,6 +29,8 @@ figures: $(READY)
 	$(VENV)/bin/rapo demo --json results/demo.json
 	cp runs/demo/report/figures/hopper-robustness.png docs/demo.png
 	$(VENV)/bin/python docs/picture.py runs/demo/report/index.html docs/report.png
+	$(VENV)/bin/rapo eval quadrotor results/quadrotor-payload.csv --out runs/quadrotor-figures
+	cp runs/quadrotor-figures/quadrotor-over-time.png docs/quadrotor.png
 	$(VENV)/bin/rapo theory --out runs/theory
 	cp runs/theory/tables/statements.csv results/theory.csv
 	$(VENV)/bin/python docs/picture.py runs/theory/index.html docs/theory.png

@@ -9,6 +9,8 @@ import pytest
 
 from rapo import demo
 from rapo.algorithms import ALGORITHMS
+from rapo.results.tracking import read_flights, summaries, words
+from rapo.runs.tracking import SETTINGS
 from rapo.theory.statement import Verdict
 
 ROOT = Path(__file__).parents[1]
@@ -43,6 +45,19 @@ def test_every_figure_of_the_worlds_speed_is_in_the_results_file():
         ]
         for row in json.loads((ROOT / "results" / "bench-world.json").read_text())
     ]
+
+
+def test_the_flights_of_the_quadrotor_are_in_the_results_file():
+    printed = table("algorithm", "runs", "RMSE ID", "RMSE OOD", "crashes ID", "crashes OOD")
+    found = summaries(read_flights(ROOT / "results" / "quadrotor-payload.csv"))
+    assert [row[0] for row in printed] == [f"`{t.label}`" for t in found]
+    for row, t in zip(printed, found, strict=True):
+        cells = [(*words(t.rmse[s], 1), str(t.rmse[s].runs)) for s in SETTINGS]
+        cells += [words(t.crashes[s], 0, "%") for s in SETTINGS]
+        assert row[1:] == [
+            str(t.runs),
+            *(f"{value} ({'; '.join(x for x in more if x)})" for value, *more in cells),
+        ]
 
 
 def test_the_verdicts_on_the_theory_are_in_the_results_file():

@@ -137,7 +137,10 @@ def test_bench_world_writes_rows_that_add_up(tmp_path):
         (("train", "hopper", "--save-every", "0"), "0 updates between checkpoints were asked for"),
         (("resume", "no/such/run"), "folder 'no/such/run' is not a run"),
         (("eval", "nominal", "no/such/run"), "folder 'no/such/run' is not a run"),
-        (("eval", "nominal", "x", "--out", "y"), "--out or --classical was given: only quadrotor has figures and a controller"),
+        (
+            ("eval", "nominal", "x", "--out", "y"),
+            "--out or --classical was given: only quadrotor has figures and a controller",
+        ),
         (("eval", "quadrotor", "no/such/run"), "folder 'no/such/run' is not a run"),
         (("sweep", "no/such/run"), "folder 'no/such/run' is not a run"),
         (("search", "no/such/run"), "folder 'no/such/run' is not a run"),

@@ -83,16 +83,16 @@ class Boltzmann:
         return moved, {"beta": found.temperature, **_report(moved)}
 
     def _values(self, steps: Steps) -> tuple[Array, Array]:
-        """What the models are scored by, and where it counts, both `[B, K]`.
+        """What the models are scored by, and where it counts: `[B, K]`, or `[B, 1]` if alike for all.
 
         Branches score all models on the same rows, so that none looks bad for having met harder states. But
         what a state shows of its model, such as a length, no branch can change: then episodes have to tell.
         """
         if self.score == "played":
-            return jnp.broadcast_to(steps.taken[:, None], steps.played.shape), steps.played
+            return steps.taken[:, None], steps.played
         branches = steps.branches
         assert branches is not None
-        everywhere = jnp.broadcast_to(branches.valid.all(axis=1, keepdims=True), branches.valid.shape)
+        everywhere = branches.valid.all(axis=1, keepdims=True)
         if self.score == "value":
             return jnp.where(branches.terminated, 0.0, branches.next_value), everywhere
         values = branch_values(branches.reward, branches.terminated, branches.next_value, steps.discount)

@@ -45,11 +45,11 @@ def no_scores(models: int) -> Scores:
 
 
 def observe(scores: Scores, values: Array, counted: Array | bool, rate: float) -> Scores:
-    """Take in the values `[B, K]` of one update, those that are `counted` `[B, K]`.
+    """Take in the values `[B, K]` of one update, those that are `counted` `[B, K]`; either may be `[B, 1]`.
 
     A rate of 1 forgets earlier ones. A model of which nothing is counted keeps its score.
     """
-    counted = jnp.broadcast_to(counted, values.shape)
+    values, counted = jnp.broadcast_arrays(values, counted)
     seen = jnp.where(counted, values, 0).sum(axis=0) / jnp.maximum(counted.sum(axis=0), 1)
     share = jnp.where(counted.any(axis=0), rate, 0.0)
     return Scores((1 - share) * scores.total + share * seen, (1 - share) * scores.weight + share)

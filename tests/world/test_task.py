@@ -218,7 +218,6 @@ class Tank(Task):
 
     name = "tank"
     frame_skip = 3
-    fields = ("userdata",)
     userdata_size = 2
     parameters = (
         Parameter("cargo", "body_mass", (0.0, 1.0), (0.0, 3.0), apply="add"),

@@ -122,7 +122,8 @@ class _Raw:
 
 
 def _step(batch: Batch, states: Floats, controls: Floats, skip: int) -> float:
-    batch.bind("state")[...] = states
+    state = batch.bind("state")
+    state[...] = states[:, : state.shape[1]]
     batch.bind("ctrl")[...] = controls
     return timed(lambda: batch.step(nstep=skip))
 

@@ -51,7 +51,7 @@ def measure_step(task: Task, simulations: int, seconds: float) -> Row:
         simulator.step(usual_actions(simulator))
 
     def copy_state() -> None:
-        raw_state[...] = simulator.snapshot().physics
+        raw_state[...] = simulator.snapshot().physics[:, : raw_state.shape[1]]
         actions[...] = usual_actions(simulator)
 
     turns = take_turns(
@@ -92,7 +92,7 @@ def measure_branch(task: Task, simulations: int, seconds: float) -> Row:
     simulator.branch(snapshot, actions, models)
 
     def copy_state() -> None:
-        raw_state[...] = np.repeat(snapshot.physics, MODELS, axis=0)
+        raw_state[...] = np.repeat(snapshot.physics[:, : raw_state.shape[1]], MODELS, axis=0)
         if isinstance(task, Locomotion):
             raw_ctrl[...] = np.repeat(actions, MODELS, axis=0)
 

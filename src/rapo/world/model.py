@@ -11,10 +11,8 @@ POST_CONSTRAINT_FIELDS = ("cacc", "cfrc_int", "cfrc_ext")
 """mjData fields that only `mj_rnePostConstraint` fills in."""
 
 
-def load_model(path: str | Path, fields: Iterable[str] = (), userdata: int = 0) -> mujoco.MjModel:
+def load_model(path: str | Path, fields: Iterable[str] = ()) -> mujoco.MjModel:
     """The compiled model of an MJCF file, able to provide the mjData `fields` a task reads.
-
-    userdata: how many numbers the task keeps in mjData's userdata.
 
     MuJoCo computes body accelerations and contact forces only for models with a sensor that needs
     them, so one is added where `fields` asks for such a quantity. A single kinematic tree can't fall
@@ -31,7 +29,6 @@ def load_model(path: str | Path, fields: Iterable[str] = (), userdata: int = 0) 
                 objtype=mujoco.mjtObj.mjOBJ_BODY,
                 objname="world",
             )
-        spec.nuserdata = max(spec.nuserdata, userdata)
         model = spec.compile()
     except (ValueError, mujoco.FatalError) as error:
         reason = " ".join(str(error).split())

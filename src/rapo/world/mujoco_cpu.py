@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rapo.errors import InputError, unknown
 from rapo.world.physics import Ids, Physics
+from rapo.world.reading import Reader
 from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, Step
 from rapo.world.streams import DYNAMICS, STATES, check_seed, stream
 from rapo.world.task import Bools, Data, Floats, States, Task
@@ -62,8 +63,9 @@ class MujocoSimulator:
         self._seed = check_seed(seed)
         self._dynamics = task.dynamics.nominal(num_envs)
         self._physics = Physics(task, num_envs, threads)
+        self._read = Reader(task, threads)
         self._physics.set_dynamics(self._dynamics)
-        self._before = np.empty_like(self._physics.state)
+        self._before = self._physics.save()
         self._branching: Physics | None = None
         self._branching_models = np.empty((0, len(task.dynamics)))
         self._all: Ids = np.arange(num_envs)
@@ -112,17 +114,14 @@ class MujocoSimulator:
         task, physics = self.task, self._physics
         actions = self._checked_actions(actions, self.num_envs)
         forces = self._checked_forces(forces, self.num_envs)
-        np.copyto(self._before, physics.state)
+        physics.save(self._before)
         before = task.drive(physics.data, actions)
         if forces is not None:
             physics.xfrc_applied[:, self._force_bodies] += forces
         failed = physics.step(task.frame_skip, self._moving, before)
         if forces is not None:
             physics.xfrc_applied[:, self._force_bodies] = 0
-        task.settle(physics.data, actions)
-        memory = task.remember(physics.data)
-        next_observation = task.observe(physics.data)
-        reward, terminated = task.score(self._memory, memory, physics.data, actions)
+        memory, next_observation, reward, terminated = self._read(physics.data, self._memory, actions)
         elapsed = self._elapsed + 1
         truncated = elapsed >= task.time_limit
         diverged = _diverged(failed, next_observation, reward)
@@ -141,7 +140,7 @@ class MujocoSimulator:
             try:
                 self._begin(ids, memory, observation, self.fresh)
             except BaseException:
-                physics.state[...] = self._before
+                physics.load(self._before)
                 raise
         self._moved_on(memory, observation, elapsed)
         return Step(
@@ -155,7 +154,7 @@ class MujocoSimulator:
 
     def snapshot(self) -> Snapshot:
         """A copy of the full state."""
-        return self._snapshot(self._physics.state.copy())
+        return self._snapshot(self._physics.save())
 
     def restore(self, snapshot: Snapshot) -> Floats:
         """Go on from a snapshot of N rows exactly as after it was taken; return the observations."""
@@ -168,7 +167,7 @@ class MujocoSimulator:
         if not np.array_equal(snapshot.dynamics, self._dynamics):
             self._dynamics = self._checked_dynamics(snapshot.dynamics)
             self._physics.set_dynamics(self._dynamics)
-        self._physics.state[...] = snapshot.physics
+        self._physics.load(snapshot.physics)
         self._memory = snapshot.memory.copy()
         self._observation = _read_only(snapshot.observation.copy())
         self._elapsed = snapshot.elapsed.copy()
@@ -202,7 +201,7 @@ class MujocoSimulator:
             chunk = slice(start, min(start + at_a_time, pairs))
             rows = chunk.stop - chunk.start
             used = slice(0, rows * k)
-            physics.state[used].reshape(rows, k, -1)[...] = snapshot.physics[chunk, None]
+            physics.load(snapshot.physics[chunk], copies=k)
             data = physics.data.rows(used)
             memory, taken = (np.repeat(x[chunk], k, axis=0) for x in (snapshot.memory, actions))
             before = task.drive(data, taken)
@@ -210,12 +209,10 @@ class MujocoSimulator:
                 pushed = physics.xfrc_applied[used].reshape(rows, k, -1, 6)
                 pushed[:, :, self._force_bodies] += forces[chunk, None]
             failed = physics.step(task.frame_skip, _selected(mask, chunk, physics.n), before)
-            task.settle(data, taken)
-            seen = task.observe(data)
-            scores = task.score(memory, task.remember(data), data, taken)
-            observation[chunk] = seen.reshape(rows, k, -1)
-            reward[chunk], terminated[chunk] = (s.reshape(rows, k) for s in scores)
-            bad = _diverged(None if failed is None else failed[used], seen, scores[0])
+            read = self._read(data, memory, taken)
+            observation[chunk] = read.observation.reshape(rows, k, -1)
+            reward[chunk], terminated[chunk] = (s.reshape(rows, k) for s in (read.reward, read.terminated))
+            bad = _diverged(None if failed is None else failed[used], read.observation, read.reward)
             if bad is not None:
                 diverged[chunk] = bad.reshape(rows, k)
         diverged &= mask
@@ -334,7 +331,7 @@ class MujocoSimulator:
     def _check_snapshot(self, snapshot: Snapshot) -> None:
         rows = len(snapshot)
         wanted = {
-            "physics": (rows, self._physics.state.shape[1]),
+            "physics": (rows, self._physics.size),
             "memory": (rows, self.task.memory_size),
             "observation": (rows, self.task.observation_size),
             "dynamics": (rows, len(self.task.dynamics)),

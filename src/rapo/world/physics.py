@@ -13,15 +13,15 @@ from rapo.world.task import BeforeSubstep, Bools, Data, Floats, States, Task
 
 Ids = NDArray[np.intp]
 
-_STATE_FIELDS = ("qpos", "qvel", "act", "ctrl", "time", "mocap_pos", "mocap_quat", "xfrc_applied", "userdata")
+_STATE_FIELDS = ("qpos", "qvel", "act", "ctrl", "time", "mocap_pos", "mocap_quat", "xfrc_applied")
 _TIME = 0
 
 
 class Physics:
     """A batch of simulations with live arrays over their state.
 
-    state: `[n, nstate]`, whole integration states, rows that can be copied and written back; data: the
-    mjData `fields` asked for; xfrc_applied `[n, nbody, 6]`: the forces.
+    state: `[n, nstate]`, MuJoCo's integration states; userdata: `[n, userdata]`, what episodes carry along
+    beside them; data: the mjData `fields` asked for; xfrc_applied `[n, nbody, 6]`: the forces.
     """
 
     def __init__(self, task: Task, n: int, threads: int = 0) -> None:
@@ -29,6 +29,7 @@ class Physics:
         model = dynamics.model
         self.dynamics = dynamics
         self.n = n
+        self._timestep = model.opt.timestep
         self._last_stage = None
         if last_stage.is_needed(model, fields):
             self.batch = Batch(without_sensors(model), n, threads)
@@ -36,14 +37,14 @@ class Physics:
         else:
             self.batch = Batch(model, n, threads)
         self.state: Floats = self.batch.bind("state")
+        self.userdata: Floats = np.zeros((n, task.userdata_size))
         self.xfrc_applied: Floats = self.batch.bind("xfrc_applied")
         self._rows = dynamics.nominal(n)
         self._derived = any(field not in _STATE_FIELDS for field in fields)
         read = dict.fromkeys(("qpos", "qvel", "ctrl", *fields))
         bound = {field: self._source(field).bind(field) for field in read}
         written = {field: self.batch.expand(field) for field in task.model_fields}
-        self.data = Data({**bound, **written, "dynamics": self._rows})
-        self._userdata: Floats = self.batch.bind("userdata")
+        self.data = Data({**bound, **written, "userdata": self.userdata, "dynamics": self._rows})
         self.batch.reset()
         self._initial = self.state[0].copy()
         # MuJoCo prints a warning only when its counter is 0, and clears the counters when it resets a
@@ -51,6 +52,21 @@ class Physics:
         self._warnings = self.batch.bind("warning")
         self._warnings[...] = (0, 1)
         self._quiet = self._warnings.tobytes()
+
+    @property
+    def size(self) -> int:
+        """How many numbers a row of `save` has."""
+        return self.state.shape[1] + self.userdata.shape[1]
+
+    def save(self, into: Floats | None = None) -> Floats:
+        """States and userdata `[n, size]`, a copy: all there is to a simulation beside its dynamics."""
+        return np.concatenate((self.state, self.userdata), axis=1, out=into)
+
+    def load(self, rows: Floats, copies: int = 1) -> None:
+        """Put rows of `save` into the first simulations, each into as many as there are `copies`."""
+        used, split = slice(0, len(rows) * copies), self.state.shape[1]
+        for array, values in ((self.state, rows[:, :split]), (self.userdata, rows[:, split:])):
+            array[used].reshape(len(rows), copies, -1)[...] = values[:, None]
 
     def set_dynamics(self, rows: Floats, ids: Ids | None = None) -> None:
         """Put rows `[n, P]` of parameter values into all simulations, or into those of `ids`."""
@@ -67,8 +83,7 @@ class Physics:
         self.state[ids] = self._initial
         self.data.qpos[ids] = states.qpos
         self.data.qvel[ids] = states.qvel
-        if states.userdata is not None:
-            self._userdata[ids] = states.userdata
+        self.userdata[ids] = 0 if states.userdata is None else states.userdata
         if self._last_stage is not None:
             self._last_stage.read(ids, stepped=False)
         elif self._derived:
@@ -81,18 +96,17 @@ class Physics:
 
         before: called before every substep.
         """
-        failed = None
+        failed, began = None, self.state[:, _TIME].copy()
         for substep in range(1 if before is None else substeps):
             if before is not None:
                 before(substep)
-            clocks = self.state[:, _TIME].copy()
             try:
                 self.batch.step(ids, nstep=substeps if before is None else 1)
             except RuntimeError:
-                # mjbatch names the first one only; the clock of each that failed stood still.
+                # mjbatch names the first one only; the clock of each that failed stood still or was set to 0.
                 ids = np.arange(self.n) if ids is None else ids
                 failed = np.zeros(self.n, bool) if failed is None else failed
-                failed[ids] = self.state[ids, _TIME] == clocks[ids]
+                failed[ids] = self.state[ids, _TIME] - began[ids] < (substep + 0.5) * self._timestep
                 ids = ids[~failed[ids]]
         if self._last_stage is not None:
             self._last_stage.read(ids)

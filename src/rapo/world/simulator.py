@@ -48,7 +48,7 @@ class Snapshot:
     task: str
     """The name of their task."""
     physics: Floats
-    """`[B, state]`, the engine's own state."""
+    """`[B, state]`, the engine's own state, then what episodes carry along."""
     memory: Floats
     """`[B, memory]`, what the task remembers beside it."""
     observation: Floats

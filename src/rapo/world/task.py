@@ -2,7 +2,8 @@
 
 Everything is batched NumPy over n simulations; a task has no state of its own. What a reward needs
 from before the step is kept, row by row, in `memory`, which the simulator snapshots with the physics.
-What an episode carries along (a delay, a history, a reference) lives in MuJoCo's own `userdata`.
+What an episode carries along (a delay, a history, a reference) lives in `userdata`, beside mjData: MuJoCo
+would take it in and out at every substep.
 A robot of your own is a subclass of `Task`, as the built-in ones are.
 """
 
@@ -41,7 +42,8 @@ class Data:
     """mjData fields of n simulations as attributes: `data.qpos` is `[n, nq]`, `data.xpos` `[n, nbody, 3]`.
 
     The arrays are live: copy what has to outlast the next step. Beside qpos, qvel and the fields a task asks
-    for there are always ctrl `[n, nu]` and the values of the parameters in force, dynamics `[n, P]`.
+    for there are always ctrl `[n, nu]`, userdata `[n, userdata]`, which is what episodes carry along, and the
+    values of the parameters in force, dynamics `[n, P]`.
     """
 
     def __init__(self, fields: Mapping[str, NDArray[Any]]) -> None:
@@ -80,7 +82,7 @@ class Task(ABC):
     model_fields: ClassVar[tuple[str, ...]] = ()
     """The mjModel arrays that `drive` writes for each simulation, over what the dynamics put there."""
     userdata_size: ClassVar[int] = 0
-    """How many numbers an episode carries along in mjData's userdata."""
+    """How many numbers an episode carries along in `data.userdata`."""
     pushed_bodies: tuple[str, ...] = ()
     """Bodies that an adversary pushes; none named means the first one that can move."""
     pushed_axes: ClassVar[tuple[int, ...]] = (0, 1, 2)
@@ -92,7 +94,7 @@ class Task(ABC):
                 f"task '{self.name}' has frame_skip {self.frame_skip} and time_limit {self.time_limit}: "
                 "both must be at least 1"
             )
-        self.model = load_model(self.model_file, self.fields, self.userdata_size)
+        self.model = load_model(self.model_file, self.fields)
         never_zero = ("actuator_gear",) if last_stage.is_needed(self.model, self.fields) else ()
         self.dynamics = Dynamics(self.model, self.parameters, never_zero)
         self.action_size: int = self.model.nu
@@ -100,7 +102,7 @@ class Task(ABC):
         if not self.pushed_bodies:
             named = [self.model.body(i).name for i in range(1, self.model.nbody)]
             self.pushed_bodies = tuple([name for name in named if name][:1])
-        two = _two_simulations(self.dynamics, self.fields)
+        two = _two_simulations(self.dynamics, self.fields, self.userdata_size)
         self.initial_qpos: Floats = two.qpos[0].copy()
         self.initial_qvel: Floats = two.qvel[0].copy()
         self.observation_size, self.memory_size = self._check_methods(two)
@@ -194,7 +196,7 @@ class Task(ABC):
         return np.empty((len(data), 0))
 
 
-def _two_simulations(dynamics: Dynamics, fields: tuple[str, ...]) -> Data:
+def _two_simulations(dynamics: Dynamics, fields: tuple[str, ...], userdata: int) -> Data:
     """The fields of two simulations at the model's own initial state."""
     batch = Batch(dynamics.model, 2)
     arrays = {}
@@ -207,4 +209,4 @@ def _two_simulations(dynamics: Dynamics, fields: tuple[str, ...]) -> Data:
                 "qpos, qvel, xpos, xquat, cvel, sensordata, cfrc_ext"
             ) from None
     batch.reset()
-    return Data({**arrays, "dynamics": dynamics.nominal(2)})
+    return Data({**arrays, "userdata": np.zeros((2, userdata)), "dynamics": dynamics.nominal(2)})

@@ -44,7 +44,7 @@ class QuadrotorPayload(Task):
     name = "quadrotor-payload"
     model_file = Path(__file__).with_suffix(".xml")
     frame_skip = quadrotor.SUBSTEPS
-    fields = ("xfrc_applied", "userdata")
+    fields = ("xfrc_applied",)
     model_fields = ("tendon_range",)
     userdata_size = SIZE
     pushed_bodies = ("quadrotor",)
@@ -53,7 +53,7 @@ class QuadrotorPayload(Task):
         Parameter("cable", "tendon_range", (0.0, 0.5), (0.0, 1.0), 0.25, "set", "cable", (1,)),
         Parameter("mass", "body_mass", (0.9, 1.1), (0.5, 1.5), of="quadrotor"),
         Parameter("inertia", "body_inertia", (0.9, 1.1), (0.5, 1.5), of="quadrotor"),
-        Parameter("gain", "actuator_gear", (0.9, 1.1), (0.5, 1.5)),
+        Parameter("gain", (), (0.9, 1.1), (0.5, 1.5), 1.0, "read"),
         Parameter("lag", (), (0.05, 0.2), (0.0, 0.4), 0.125, "read"),
         Parameter("disturbance", (), (1.0, 1.0), (0.0, 2.0), 1.0, "read"),
     )
@@ -155,10 +155,10 @@ class QuadrotorPayload(Task):
     def drive(self, data: Data, actions: Floats) -> BeforeSubstep | None:
         """Disturb the quadrotor; rate controller and rotors run in the substeps, on late actions."""
         rows, plans = data.userdata, np.empty((len(data), quadrotor.PLAN))
-        lag, scale = (data.dynamics[:, self.dynamics.column(x)] for x in ("lag", "disturbance"))
+        gain, lag, scale = (data.dynamics[:, self.dynamics.column(x)] for x in ("gain", "lag", "disturbance"))
         data.tendon_range[:, 0, 1] = rows[:, CABLE]
         quadrotor.disturb(rows, data.qpos[:, 2], scale, data.xfrc_applied[:, self._body])
-        quadrotor.plan(rows, lag, plans)
+        quadrotor.plan(rows, lag, gain, plans)
         return lambda substep: quadrotor.actuate(substep, plans, data.qvel, rows, data.ctrl)
 
     def settle(self, data: Data, actions: Floats) -> None:

@@ -153,6 +153,14 @@ def test_samplers_stay_in_their_ranges_and_fill_them(task):
     assert dynamics.ensemble(1, rng).shape == (1, 4)
 
 
+def test_half_of_an_ensemble_can_be_at_the_corners(task):
+    points = task.dynamics.ensemble(15, np.random.default_rng(0))
+    rows = task.dynamics.ensemble(15, np.random.default_rng(0), method="corners")
+    np.testing.assert_array_equal(rows[:8], np.where(points[:8] > 1.0, 1.2, 0.8))
+    np.testing.assert_array_equal(rows[8:], points[8:])
+    np.testing.assert_array_equal((rows[:8] == 1.2).sum(axis=0), 4)
+
+
 def test_samplers_draw_from_the_given_generator_alone(task):
     draws = [
         task.dynamics.ensemble(8, np.random.default_rng(seed), method=method)

@@ -12,6 +12,7 @@ from rapo.runs.evaluate import evaluate
 from rapo.world.dynamics import Parameter
 from rapo.world.model import load_model
 from rapo.world.mujoco_cpu import MujocoSimulator
+from rapo.world.reading import BLOCK
 from rapo.world.task import States, Task
 from rapo.world.tasks import LOCOMOTION, make_task
 
@@ -276,6 +277,27 @@ def test_a_task_carries_its_own_state_and_acts_before_every_substep(tank):
     )
     np.testing.assert_array_equal(simulator.restore(snapshot), start)
     np.testing.assert_array_equal(simulator.step(action).next_observation, step.next_observation)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_rows_are_read_in_blocks_as_if_each_were_alone(tank, threads):
+    n, rng = 2 * BLOCK + 300, np.random.default_rng(0)
+    states = States(rng.uniform(1, 4, (n, 1)), rng.uniform(-1, 1, (n, 1)), rng.uniform(1, 2, (n, 2)))
+    actions, some = rng.uniform(-1, 1, (n, 1)), [0, BLOCK - 1, BLOCK, 2 * BLOCK, n - 1]
+    many, few = MujocoSimulator(tank, n, seed=0, threads=threads), MujocoSimulator(tank, len(some), seed=0)
+    many.reset(states=states)
+    few.reset(states=States(*(x[some] for x in states)))
+    for _ in range(2):
+        step, alone = many.step(actions), few.step(actions[some])
+        for field, values in zip(step._fields, alone, strict=True):
+            np.testing.assert_array_equal(getattr(step, field)[some], values, err_msg=field)
+
+
+def test_what_goes_wrong_while_reading_a_block_is_raised(tank, monkeypatch):
+    simulator = MujocoSimulator(tank, BLOCK + 1, seed=0, threads=2)
+    monkeypatch.setattr(type(tank), "observe", lambda self, data: np.linalg.inv(np.zeros((2, 2))))
+    with pytest.raises(np.linalg.LinAlgError):
+        simulator.step(np.zeros((BLOCK + 1, 1)))
 
 
 def test_named_settings_fix_some_parameters_and_draw_the_others(tank):

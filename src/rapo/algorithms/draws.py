@@ -35,12 +35,13 @@ class Uniform(Nominal):
 
 @dataclass(frozen=True)
 class Ensemble:
-    """K models spread evenly over the training ranges."""
+    """K models spread over the training ranges."""
 
     models: int = 16
     """K, how many models."""
-    spread: Literal["sobol", "latin"] = "sobol"
-    """How they are spread: scrambled Sobol points or a Latin hypercube."""
+    spread: Literal["sobol", "latin", "corners"] = "sobol"
+    """How they are spread: scrambled Sobol points, a Latin hypercube, or Sobol points of which half are moved
+    to the corners of the ranges."""
     prior: tuple[float, ...] | None = None
     """Their prior weights; None means equal ones."""
     rollout: Literal["mixture", "nominal"] = "mixture"

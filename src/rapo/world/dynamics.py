@@ -152,18 +152,23 @@ class Dynamics:
         n: int,
         rng: np.random.Generator,
         over: Literal["train", "test"] = "train",
-        method: Literal["sobol", "latin"] = "sobol",
+        method: Literal["sobol", "latin", "corners"] = "sobol",
     ) -> Floats:
-        """`[n, P]`, spread evenly over the box: scrambled Sobol points or a Latin hypercube."""
+        """`[n, P]`, spread evenly over the box: scrambled Sobol points or a Latin hypercube.
+
+        With `corners`, the first half of the Sobol points, rounded up, move to the corners next to them.
+        """
         from scipy.stats import qmc  # imported here: it is slow to import and seldom needed
 
         _check_count(n)
-        if method == "sobol":
+        if method in ("sobol", "corners"):
             points = qmc.Sobol(len(self), rng=rng).random_base2((n - 1).bit_length())[:n]
+            if method == "corners":
+                points[: -(-n // 2)] = points[: -(-n // 2)].round()
         elif method == "latin":
             points = qmc.LatinHypercube(len(self), rng=rng).random(n)
         else:
-            raise unknown("ensemble method", method, ("sobol", "latin"))
+            raise unknown("ensemble method", method, ("sobol", "latin", "corners"))
         low, high = self.box(over)
         return low + (high - low) * points
 

@@ -63,7 +63,7 @@ class QuadrotorPayload(Task):
         "epochs": 4,
         "minibatches": 8,
         "first_std": 0.3,
-        "entropy_bonus": 0.005,
+        "entropy_bonus": 0.015,
     }
     settings: ClassVar = {"id": {}, "ood": {"payload": 0.5, "cable": 1.0, "disturbance": 2.0}}
     weights: ClassVar = {

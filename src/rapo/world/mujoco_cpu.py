@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rapo.errors import InputError, unknown
 from rapo.world.physics import Ids, Physics
-from rapo.world.reading import Reader
+from rapo.world.reading import Blocks, Reader, Reading
 from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, Step
 from rapo.world.streams import DYNAMICS, STATES, check_seed, stream
 from rapo.world.task import Bools, Data, Floats, States, Task
@@ -63,7 +63,8 @@ class MujocoSimulator:
         self._seed = check_seed(seed)
         self._dynamics = task.dynamics.nominal(num_envs)
         self._physics = Physics(task, num_envs, threads)
-        self._read = Reader(task, threads)
+        self._blocks = Blocks(threads)
+        self._read = Reader(task, self._blocks)
         self._physics.set_dynamics(self._dynamics)
         self._before = self._physics.save()
         self._branching: Physics | None = None
@@ -114,17 +115,18 @@ class MujocoSimulator:
         task, physics = self.task, self._physics
         actions = self._checked_actions(actions, self.num_envs)
         forces = self._checked_forces(forces, self.num_envs)
-        physics.save(self._before)
+        self._blocks(self.num_envs, lambda rows: physics.save(self._before, rows))
         before = task.drive(physics.data, actions)
         if forces is not None:
             physics.xfrc_applied[:, self._force_bodies] += forces
         failed = physics.step(task.frame_skip, self._moving, before)
         if forces is not None:
             physics.xfrc_applied[:, self._force_bodies] = 0
-        memory, next_observation, reward, terminated = self._read(physics.data, self._memory, actions)
+        read = self._read(physics.data, self._memory, actions)
+        memory, next_observation, reward, terminated, _ = read
         elapsed = self._elapsed + 1
         truncated = elapsed >= task.time_limit
-        diverged = _diverged(failed, next_observation, reward)
+        diverged = _diverged(failed, read)
         if diverged is not None:
             self._record(diverged, actions, forces)
             next_observation[diverged] = self._observation[diverged]
@@ -212,7 +214,7 @@ class MujocoSimulator:
             read = self._read(data, memory, taken)
             observation[chunk] = read.observation.reshape(rows, k, -1)
             reward[chunk], terminated[chunk] = (s.reshape(rows, k) for s in (read.reward, read.terminated))
-            bad = _diverged(None if failed is None else failed[used], read.observation, read.reward)
+            bad = _diverged(None if failed is None else failed[used], read)
             if bad is not None:
                 diverged[chunk] = bad.reshape(rows, k)
         diverged &= mask
@@ -369,11 +371,11 @@ def _numbers(what: str, given: ArrayLike) -> Floats:
         raise InputError(f"{what} can't be read as numbers: give an array of them") from None
 
 
-def _diverged(failed: Bools | None, observation: Floats, reward: Floats) -> Bools | None:
+def _diverged(failed: Bools | None, read: Reading) -> Bools | None:
     """Which rows `[n]` are not to be used: failed in the engine, or not finite; None if all are fine."""
-    if failed is None and _finite(observation) and _finite(reward):
+    if failed is None and read.finite:
         return None
-    bad = ~(np.isfinite(observation).all(axis=1) & np.isfinite(reward))
+    bad = ~(np.isfinite(read.observation).all(axis=1) & np.isfinite(read.reward))
     if failed is not None:
         bad |= failed
     return bad if bad.any() else None

@@ -58,9 +58,11 @@ class Physics:
         """How many numbers a row of `save` has."""
         return self.state.shape[1] + self.userdata.shape[1]
 
-    def save(self, into: Floats | None = None) -> Floats:
-        """States and userdata `[n, size]`, a copy: all there is to a simulation beside its dynamics."""
-        return np.concatenate((self.state, self.userdata), axis=1, out=into)
+    def save(self, into: Floats | None = None, rows: slice = slice(None)) -> Floats:
+        """Copy states and userdata `[n, size]`, or some rows: all of a simulation but its dynamics."""
+        into = np.empty((self.n, self.size)) if into is None else into
+        np.concatenate((self.state[rows], self.userdata[rows]), axis=1, out=into[rows])
+        return into
 
     def load(self, rows: Floats, copies: int = 1) -> None:
         """Put rows of `save` into the first simulations, each into as many as there are `copies`."""

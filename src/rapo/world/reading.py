@@ -1,10 +1,11 @@
 """What a task makes of simulations that have moved, on several threads where there are many of them.
 
-Rows do not depend on each other, so they are read in blocks; the blocks are the same whatever the number of
-threads, and therefore so are the results.
+Rows do not depend on each other, so they are gone through in blocks; the blocks are the same whatever the
+number of threads, and therefore so are the results.
 """
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 from rapo.world.task import Bools, Data, Floats, Task
 
 BLOCK = 1024
-"""Rows that one thread reads at a time."""
+"""Rows that one thread goes through at a time."""
 
 
 class Reading(NamedTuple):
@@ -27,35 +28,53 @@ class Reading(NamedTuple):
     """`[n]`."""
     terminated: Bools
     """`[n]`."""
+    finite: bool
+    """Whether every observation and reward is."""
+
+
+class Blocks:
+    """Goes through many rows on as many threads as asked for; 0 means all cores."""
+
+    def __init__(self, threads: int) -> None:
+        self._map = map if threads == 1 else ThreadPoolExecutor(threads or os.cpu_count()).map
+
+    def __call__(self, n: int, work: Callable[[slice], object]) -> None:
+        """Do the work for every block of n rows."""
+        if n <= BLOCK:
+            work(slice(0, n))
+        else:
+            list(self._map(work, [slice(start, start + BLOCK) for start in range(0, n, BLOCK)]))
 
 
 class Reader:
-    """Calls a task's methods in their order; threads: 0 means all cores."""
+    """Calls a task's methods in their order."""
 
-    def __init__(self, task: Task, threads: int) -> None:
+    def __init__(self, task: Task, blocks: Blocks) -> None:
         self._task = task
-        self._map = map if threads == 1 else ThreadPoolExecutor(threads or os.cpu_count()).map
+        self._blocks = blocks
 
     def __call__(self, data: Data, before: Floats, actions: Floats) -> Reading:
         """Settle the step that led to `data`, and read it off; before: what was remembered before it."""
-        n = len(data)
+        n, task = len(data), self._task
         if n <= BLOCK:
             return self._read(data, before, actions)
-        sizes = self._task.memory_size, self._task.observation_size
-        whole = Reading(*(np.empty((n, size)) for size in sizes), np.empty(n), np.empty(n, bool))
+        memory, observation = (np.empty((n, size)) for size in (task.memory_size, task.observation_size))
+        reward, terminated, finite = np.empty(n), np.empty(n, bool), []
 
-        def fill(start: int) -> None:
-            block = slice(start, start + BLOCK)
+        def fill(block: slice) -> None:
             part = self._read(data.rows(block), before[block], actions[block])
-            for array, rows in zip(whole, part, strict=True):
-                array[block] = rows
+            memory[block], observation[block] = part.memory, part.observation
+            reward[block], terminated[block] = part.reward, part.terminated
+            finite.append(part.finite)
 
-        list(self._map(fill, range(0, n, BLOCK)))
-        return whole
+        self._blocks(n, fill)
+        return Reading(memory, observation, reward, terminated, all(finite))
 
     def _read(self, data: Data, before: Floats, actions: Floats) -> Reading:
         task = self._task
         task.settle(data, actions)
         after = task.remember(data)
         observation = task.observe(data)
-        return Reading(after, observation, *task.score(before, after, data, actions))
+        reward, terminated = task.score(before, after, data, actions)
+        finite = bool(np.isfinite(observation).all() and np.isfinite(reward).all())
+        return Reading(after, observation, reward, terminated, finite)

@@ -155,7 +155,7 @@ class QuadrotorPayload(Task):
     def drive(self, data: Data, actions: Floats) -> BeforeSubstep | None:
         """Disturb the quadrotor; rate controller and rotors run in the substeps, on late actions."""
         rows, plans = data.userdata, np.empty((len(data), quadrotor.PLAN))
-        gain, lag, scale = (data.dynamics[:, self.dynamics.column(x)] for x in ("gain", "lag", "disturbance"))
+        gain, lag, scale = (data.dynamics[:, column] for column in self._read)
         data.tendon_range[:, 0, 1] = rows[:, CABLE]
         quadrotor.disturb(rows, data.qpos[:, 2], scale, data.xfrc_applied[:, self._body])
         quadrotor.plan(rows, lag, gain, plans)
@@ -189,6 +189,11 @@ class QuadrotorPayload(Task):
     @cached_property
     def _body(self) -> int:
         return self.model.body("quadrotor").id
+
+    @cached_property
+    def _read(self) -> tuple[int, ...]:
+        """Columns of the parameters that `drive` reads."""
+        return tuple(self.dynamics.column(name) for name in ("gain", "lag", "disturbance"))
 
     @cached_property
     def _worth(self) -> tuple[Floats, Floats]:

@@ -159,13 +159,16 @@ def test_half_of_an_ensemble_can_be_at_the_corners(task):
     np.testing.assert_array_equal(rows[:8], np.where(points[:8] > 1.0, 1.2, 0.8))
     np.testing.assert_array_equal(rows[8:], points[8:])
     np.testing.assert_array_equal((rows[:8] == 1.2).sum(axis=0), 4)
+    for n in (1, 2, 31, 32, 64):
+        rows = task.dynamics.ensemble(n, np.random.default_rng(n), method="corners")
+        assert len(np.unique(rows, axis=0)) == n
 
 
 def test_samplers_draw_from_the_given_generator_alone(task):
     draws = [
         task.dynamics.ensemble(8, np.random.default_rng(seed), method=method)
         for seed in (0, 0, 1)
-        for method in ("sobol", "latin")
+        for method in ("corners", "latin")
     ]
     np.testing.assert_array_equal(draws[0], draws[2])
     np.testing.assert_array_equal(draws[1], draws[3])

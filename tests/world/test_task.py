@@ -1,5 +1,6 @@
 """A robot of one's own: an MJCF file, a small class and a list of parameters."""
 
+import time
 from typing import ClassVar
 
 import mujoco
@@ -293,11 +294,51 @@ def test_many_rows_are_read_in_blocks_as_if_each_were_alone(tank, threads):
             np.testing.assert_array_equal(getattr(step, field)[some], values, err_msg=field)
 
 
-def test_what_goes_wrong_while_reading_a_block_is_raised(tank, monkeypatch):
-    simulator = MujocoSimulator(tank, BLOCK + 1, seed=0, threads=2)
-    monkeypatch.setattr(type(tank), "observe", lambda self, data: np.linalg.inv(np.zeros((2, 2))))
-    with pytest.raises(np.linalg.LinAlgError):
-        simulator.step(np.zeros((BLOCK + 1, 1)))
+def test_many_branches_are_read_in_blocks_as_if_each_were_alone(tank):
+    rows = tank.dynamics.grid({"cargo": np.linspace(0, 3, 400)})
+    actions, found = np.array([[1.0], [0.5], [-1.0], [0.0]]), []
+    for chunk in (4096, 500):
+        simulator = MujocoSimulator(tank, 4, seed=0, chunk=chunk, threads=2)
+        found.append(simulator.branch(simulator.snapshot(), actions, rows))
+    assert len(rows) * 4 > BLOCK
+    np.testing.assert_array_equal(found[0].observation, found[1].observation)
+    np.testing.assert_array_equal(found[0].reward, found[1].reward)
+
+
+class Leaking(Tank):
+    """A tank that can't be read if it is long, and takes its time otherwise."""
+
+    broken = True
+
+    def settle(self, data, actions):
+        if self.broken and data.qpos[0, 0] > 3:
+            raise ZeroDivisionError
+        time.sleep(0.05)
+        super().settle(data, actions)
+
+
+@pytest.mark.usefixtures("tank")
+@pytest.mark.parametrize("n", [8, 3 * BLOCK])
+def test_a_step_that_can_not_be_read_leaves_everything_as_it_was(n):
+    leaking, actions = Leaking(), np.ones((n, 1))
+    rows = leaking.dynamics.nominal(n)
+    rows[0, 1] = 4
+    simulator = MujocoSimulator(leaking, n, seed=0, dynamics=rows, threads=2)
+    start = simulator.snapshot()
+    with pytest.raises(ZeroDivisionError):
+        simulator.step(actions)
+    np.testing.assert_array_equal(simulator.snapshot().physics, start.physics)
+    leaking.broken = False
+    step = simulator.step(actions)
+    np.testing.assert_array_equal(step.next_observation[:, 3], 1)
+
+
+def test_userdata_is_no_field_to_be_asked_for(tank):
+    class Asking(Tank):
+        fields = ("userdata",)
+
+    with pytest.raises(InputError, match="'tank' asks for field 'userdata': it is always there"):
+        Asking()
 
 
 def test_named_settings_fix_some_parameters_and_draw_the_others(tank):
@@ -324,5 +365,7 @@ def test_episodes_under_other_dynamics_are_drawn_alike_and_may_differ_in_theirs(
     np.testing.assert_array_equal(seen[0][:, 0], rows[..., 1].ravel())
     np.testing.assert_array_equal(seen[0][:3, 1], seen[0][3:, 1])
     np.testing.assert_array_equal(seen[0][:, 3:], rows.reshape(6, 2))
+    simulator, zeros = MujocoSimulator(tank, 2, seed=0), np.zeros((2, 1))
     with pytest.raises(InputError, match=r"allowed are qpos, qvel and userdata"):
-        MujocoSimulator(tank, 2, seed=0).reset(states=States(np.zeros((2, 1)), np.zeros((2, 1))))
+        simulator.reset(states=States(zeros, zeros, zeros))
+    np.testing.assert_array_equal(simulator.reset(states=States(zeros, zeros)), np.zeros((2, 4)))

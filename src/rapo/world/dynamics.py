@@ -156,20 +156,21 @@ class Dynamics:
     ) -> Floats:
         """`[n, P]`, spread evenly over the box: scrambled Sobol points or a Latin hypercube.
 
-        With `corners`, the first half of the Sobol points, rounded up, move to the corners next to them.
+        With `corners`, half of the Sobol points, and no more than there are corners, are those next to them.
         """
         from scipy.stats import qmc  # imported here: it is slow to import and seldom needed
 
         _check_count(n)
+        low, high = self.box(over)
         if method in ("sobol", "corners"):
             points = qmc.Sobol(len(self), rng=rng).random_base2((n - 1).bit_length())[:n]
             if method == "corners":
-                points[: -(-n // 2)] = points[: -(-n // 2)].round()
+                moved = min((n + 1) // 2, 2 ** int((high > low).sum()))
+                points[:moved] = points[:moved].round()
         elif method == "latin":
             points = qmc.LatinHypercube(len(self), rng=rng).random(n)
         else:
             raise unknown("ensemble method", method, ("sobol", "latin", "corners"))
-        low, high = self.box(over)
         return low + (high - low) * points
 
     def sweep(self, name: str, values: ArrayLike) -> Floats:

@@ -85,7 +85,7 @@ class MujocoSimulator:
 
     @property
     def data(self) -> Data:
-        """The mjData fields that the task reads, of all environments, as they are now: not to be written."""
+        """What the task reads of all environments, as it is now: not to be written."""
         return self._physics.data
 
     @property
@@ -112,10 +112,18 @@ class MujocoSimulator:
 
     def step(self, actions: ArrayLike, forces: ArrayLike | None = None) -> Step:
         """Take one step with actions `[N, action]` and forces `[N, bodies, 6]` on the named bodies."""
-        task, physics = self.task, self._physics
         actions = self._checked_actions(actions, self.num_envs)
         forces = self._checked_forces(forces, self.num_envs)
-        self._blocks(self.num_envs, lambda rows: physics.save(self._before, rows))
+        self._blocks(self.num_envs, lambda rows: self._physics.save(self._before, rows))
+        try:
+            return self._step(actions, forces)
+        except BaseException:
+            self._physics.load(self._before)
+            raise
+
+    def _step(self, actions: Floats, forces: Floats | None) -> Step:
+        """Take one step; whatever is raised, only the physics has to be put back."""
+        task, physics = self.task, self._physics
         before = task.drive(physics.data, actions)
         if forces is not None:
             physics.xfrc_applied[:, self._force_bodies] += forces
@@ -139,11 +147,7 @@ class MujocoSimulator:
             observation = next_observation.copy()
             ids = np.flatnonzero(done)
             elapsed[ids] = 0
-            try:
-                self._begin(ids, memory, observation, self.fresh)
-            except BaseException:
-                physics.load(self._before)
-                raise
+            self._begin(ids, memory, observation, self.fresh)
         self._moved_on(memory, observation, elapsed)
         return Step(
             observation,
@@ -298,7 +302,7 @@ class MujocoSimulator:
         sizes = (model.nq, model.nv, carried) if carried else (model.nq, model.nv)
         wanted = tuple((self.num_envs, size) for size in sizes)
         shapes = tuple(x.shape for x in given)
-        if shapes != wanted:
+        if shapes != (wanted if states.userdata is not None else wanted[:2]):
             what = "qpos, qvel and userdata" if carried else "qpos and qvel"
             raise InputError(f"states of shapes {shapes} were given: allowed are {what}, {wanted}")
         if not all(map(_finite, given)):

@@ -58,17 +58,17 @@ class Physics:
         """How many numbers a row of `save` has."""
         return self.state.shape[1] + self.userdata.shape[1]
 
-    def save(self, into: Floats | None = None, rows: slice = slice(None)) -> Floats:
+    def save(self, into: Floats | None = None, only: slice = slice(None)) -> Floats:
         """Copy states and userdata `[n, size]`, or some rows: all of a simulation but its dynamics."""
         into = np.empty((self.n, self.size)) if into is None else into
-        np.concatenate((self.state[rows], self.userdata[rows]), axis=1, out=into[rows])
+        np.concatenate((self.state[only], self.userdata[only]), axis=1, out=into[only])
         return into
 
-    def load(self, rows: Floats, copies: int = 1) -> None:
+    def load(self, saved: Floats, copies: int = 1) -> None:
         """Put rows of `save` into the first simulations, each into as many as there are `copies`."""
-        used, split = slice(0, len(rows) * copies), self.state.shape[1]
-        for array, values in ((self.state, rows[:, :split]), (self.userdata, rows[:, split:])):
-            array[used].reshape(len(rows), copies, -1)[...] = values[:, None]
+        used, split = slice(0, len(saved) * copies), self.state.shape[1]
+        for array, values in ((self.state, saved[:, :split]), (self.userdata, saved[:, split:])):
+            array[used].reshape(len(saved), copies, -1)[...] = values[:, None]
 
     def set_dynamics(self, rows: Floats, ids: Ids | None = None) -> None:
         """Put rows `[n, P]` of parameter values into all simulations, or into those of `ids`."""
@@ -105,7 +105,7 @@ class Physics:
             try:
                 self.batch.step(ids, nstep=substeps if before is None else 1)
             except RuntimeError:
-                # mjbatch names the first one only; the clock of each that failed stood still or was set to 0.
+                # mjbatch names the first one only; the clock of each that failed stood still: it is behind.
                 ids = np.arange(self.n) if ids is None else ids
                 failed = np.zeros(self.n, bool) if failed is None else failed
                 failed[ids] = self.state[ids, _TIME] - began[ids] < (substep + 0.5) * self._timestep

@@ -66,9 +66,12 @@ SIZE = RECORDS + (1 + PAST) * RECORD
 OBSERVATION = 9 + 15 + 6 * AHEAD + 3 + 1 + 4 + PAST * RECORD
 ATTITUDE, VECTORS = slice(0, 9), slice(9, 24 + 6 * AHEAD)
 """Where an observation has the attitude's matrix, row by row, and the vectors in the frame of the body."""
-PLAN = 12
-"""Numbers of a plan: two commands of four, when the later one arrives, how much of what is missing the rotors
-make up rising and falling, and their gain."""
+ARRIVAL, RISING, FALLING, GAIN, PLAN = range(8, 13)
+"""Where a plan, after two commands of four numbers, has the substep in which the later one arrives, the share
+of what is missing that rotors make up in a substep, and their gain; and its length."""
+
+compiled = njit(cache=True, error_model="numpy", nogil=True)
+"""How every function here is compiled: other threads may go on meanwhile."""
 
 _DRAWS, _DELAY, _WASH = np.uint64(32), np.uint64(18), np.uint64(19)
 _PUSHES, _PUSH_DRAWS = np.uint64(1 << 40), np.uint64(8)
@@ -85,7 +88,7 @@ def asking_for(thrust: ArrayLike) -> Floats:
     return np.log(np.divide(thrust, MIDDLE_THRUST)) / np.log(THRUST_FACTOR)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def disturb(rows, height, scale, wrench):
     """Forces and torques on the quadrotor `[n, 6]`: a held disturbance times `scale` `[n]`, and downwash."""
     for i in range(len(rows)):
@@ -105,7 +108,7 @@ def disturb(rows, height, scale, wrench):
             wrench[i, 2] += below * np.cos(polar)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def plan(rows, lag, gain, plans):
     """What the rotors are asked for during a step, `[n, PLAN]`: the action before last, then the last one.
 
@@ -120,17 +123,17 @@ def plan(rows, lag, gain, plans):
                 rate = FASTEST[axis] * rows[i, at + 1 + axis]
                 plans[i, 4 * which + 1 + axis] = _PER_RATE[axis] * rate
         delays = 1 + LONGEST_DELAY - SHORTEST_DELAY
-        plans[i, 8] = np.floor(delays * hashed(key, clock * _DRAWS + _DELAY))
-        plans[i, 9] = 1 - np.exp(-TIMESTEP / (lag[i] * TAU_UP))
-        plans[i, 10] = 1 - np.exp(-TIMESTEP / (lag[i] * TAU_DOWN))
-        plans[i, 11] = gain[i]
+        plans[i, ARRIVAL] = np.floor(delays * hashed(key, clock * _DRAWS + _DELAY))
+        plans[i, RISING] = 1 - np.exp(-TIMESTEP / (lag[i] * TAU_UP))
+        plans[i, FALLING] = 1 - np.exp(-TIMESTEP / (lag[i] * TAU_DOWN))
+        plans[i, GAIN] = gain[i]
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def actuate(substep, plans, qvel, rows, ctrl):
     """One substep of rate controller and rotors: thrusts into `rows`, and times their gain into `ctrl`."""
     for i in range(len(rows)):
-        asked = plans[i, 4:8] if substep >= plans[i, 8] else plans[i, :4]
+        asked = plans[i, 4:8] if substep >= plans[i, ARRIVAL] else plans[i, :4]
         roll = asked[1] - _PER_RATE[0] * qvel[i, 3]
         pitch = asked[2] - _PER_RATE[1] * qvel[i, 4]
         yaw = asked[3] - _PER_RATE[2] * qvel[i, 5]
@@ -140,11 +143,11 @@ def actuate(substep, plans, qvel, rows, ctrl):
             spin = 1 if rotor in (0, 2) else -1
             wanted = asked[0] + left * roll - front * pitch + spin * yaw
             missing = min(max(wanted, LEAST_THRUST), MOST_THRUST) - rows[i, THRUST + rotor]
-            rows[i, THRUST + rotor] += missing * plans[i, 9 if missing > 0 else 10]
-            ctrl[i, rotor] = plans[i, 11] * rows[i, THRUST + rotor]
+            rows[i, THRUST + rotor] += missing * plans[i, RISING if missing > 0 else FALLING]
+            ctrl[i, rotor] = plans[i, GAIN] * rows[i, THRUST + rotor]
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def move_on(rows, qpos, qvel, actions):
     """Advance the clocks, and put a new record before the earlier ones; actions end at -1 and 1."""
     for i in range(len(rows)):
@@ -156,7 +159,7 @@ def move_on(rows, qpos, qvel, actions):
             rows[i, RECORDS + ACTION + j] = min(max(actions[i, j], -1.0), 1.0)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def measure(row, qpos, qvel):
     """What the sensors say, into the first record of a row."""
     key, clock = np.uint64(row[KEY]), np.uint64(row[CLOCK])
@@ -178,7 +181,7 @@ def measure(row, qpos, qvel):
     record[QUATERNION + 3] = z + w * c + x * b - y * a
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def _clipped_normal(share):
     """The normal quantile of a share, clipped to -1 and 1: there a polynomial is right to 4e-6."""
     x = np.sqrt(2 * np.pi) * (share - 0.5)
@@ -188,7 +191,7 @@ def _clipped_normal(share):
     return min(max(x * quantile, -1.0), 1.0)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def measure_all(rows, qpos, qvel):
     """The first measurement of episodes, into all of their records."""
     for i in range(len(rows)):
@@ -198,7 +201,7 @@ def measure_all(rows, qpos, qvel):
                 rows[i, RECORDS + past * RECORD + j] = rows[i, RECORDS + j]
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def observe(rows, step_time, seen):
     """What the policy sees, `[n, OBSERVATION]`.
 
@@ -249,7 +252,7 @@ def observe(rows, step_time, seen):
             at += RECORD
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def score(rows, step_time, qpos, qvel, weights, scales, reward, crashed):
     """Rewards `[n]`, exponentials of six errors, and crashes `[n]`."""
     now = np.empty((3, 3))
@@ -278,7 +281,7 @@ def score(rows, step_time, qpos, qvel, weights, scales, reward, crashed):
         crashed[i] = qpos[i, 2] < LOWEST or steep > STEEPEST or far > FARTHEST
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def euler_angles(quaternion):
     """Roll, pitch and yaw of one quaternion `[4]`."""
     w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
@@ -288,7 +291,7 @@ def euler_angles(quaternion):
     return roll, pitch, yaw
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def _matrix(quaternion, turn):
     """The rotation matrix `[3, 3]` of a quaternion, from the frame of the body to the world's."""
     w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
@@ -297,7 +300,7 @@ def _matrix(quaternion, turn):
     turn[2, 0], turn[2, 1], turn[2, 2] = 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled
 def _to_body(turn, vector, turned):
     """A vector of the world in the frame of the body."""
     for j in range(3):

@@ -6,7 +6,7 @@ number of threads, and therefore so are the results.
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import NamedTuple
 
 import numpy as np
@@ -36,14 +36,21 @@ class Blocks:
     """Goes through many rows on as many threads as asked for; 0 means all cores."""
 
     def __init__(self, threads: int) -> None:
-        self._map = map if threads == 1 else ThreadPoolExecutor(threads or os.cpu_count()).map
+        self._pool = None if threads == 1 else ThreadPoolExecutor(threads or os.cpu_count())
 
     def __call__(self, n: int, work: Callable[[slice], object]) -> None:
-        """Do the work for every block of n rows."""
-        if n <= BLOCK:
-            work(slice(0, n))
-        else:
-            list(self._map(work, [slice(start, start + BLOCK) for start in range(0, n, BLOCK)]))
+        """Do the work for every block of n rows; when this returns or raises, none of it goes on."""
+        blocks = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+        if self._pool is None or len(blocks) == 1:
+            for block in blocks:
+                work(block)
+            return
+        futures = [self._pool.submit(work, block) for block in blocks]
+        try:
+            for future in futures:
+                future.result()
+        finally:
+            wait(futures)
 
 
 class Reader:
@@ -56,7 +63,7 @@ class Reader:
     def __call__(self, data: Data, before: Floats, actions: Floats) -> Reading:
         """Settle the step that led to `data`, and read it off; before: what was remembered before it."""
         n, task = len(data), self._task
-        if n <= BLOCK:
+        if n <= BLOCK:  # nothing to put together, so nothing to copy
             return self._read(data, before, actions)
         memory, observation = (np.empty((n, size)) for size in (task.memory_size, task.observation_size))
         reward, terminated, finite = np.empty(n), np.empty(n, bool), []

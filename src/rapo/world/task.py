@@ -3,7 +3,8 @@
 Everything is batched NumPy over n simulations; a task has no state of its own. What a reward needs
 from before the step is kept, row by row, in `memory`, which the simulator snapshots with the physics.
 What an episode carries along (a delay, a history, a reference) lives in `userdata`, beside mjData: MuJoCo
-would take it in and out at every substep.
+would take it in and out at every substep. Of many simulations, `settle`, `remember`, `observe` and `score`
+see some at a time, on several threads: no row may depend on another, nor on an array that they share.
 A robot of your own is a subclass of `Task`, as the built-in ones are.
 """
 
@@ -93,6 +94,10 @@ class Task(ABC):
             raise InputError(
                 f"task '{self.name}' has frame_skip {self.frame_skip} and time_limit {self.time_limit}: "
                 "both must be at least 1"
+            )
+        if "userdata" in self.fields:
+            raise InputError(
+                f"task '{self.name}' asks for field 'userdata': it is always there, of userdata_size numbers"
             )
         self.model = load_model(self.model_file, self.fields)
         never_zero = ("actuator_gear",) if last_stage.is_needed(self.model, self.fields) else ()

@@ -155,7 +155,7 @@ class QuadrotorPayload(Task):
     def drive(self, data: Data, actions: Floats) -> BeforeSubstep | None:
         """Disturb the quadrotor; rate controller and rotors run in the substeps, on late actions."""
         rows, plans = data.userdata, np.empty((len(data), quadrotor.PLAN))
-        gain, lag, scale = (data.dynamics[:, column] for column in self._read)
+        gain, lag, scale = (data.dynamics[:, column] for column in self._columns)
         data.tendon_range[:, 0, 1] = rows[:, CABLE]
         quadrotor.disturb(rows, data.qpos[:, 2], scale, data.xfrc_applied[:, self._body])
         quadrotor.plan(rows, lag, gain, plans)
@@ -191,7 +191,7 @@ class QuadrotorPayload(Task):
         return self.model.body("quadrotor").id
 
     @cached_property
-    def _read(self) -> tuple[int, ...]:
+    def _columns(self) -> tuple[int, ...]:
         """Columns of the parameters that `drive` reads."""
         return tuple(self.dynamics.column(name) for name in ("gain", "lag", "disturbance"))
 

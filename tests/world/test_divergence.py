@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rapo.world.mujoco_cpu import MujocoSimulator
+from rapo.world.physics import Physics
 from rapo.world.tasks import TASKS, make_task
 
 N = 8
@@ -88,7 +89,7 @@ def test_branches_from_a_broken_state_are_marked_and_the_others_are_right(name):
 
 
 @pytest.mark.usefixtures("quiet")
-@pytest.mark.parametrize("name", ["hopper", "ant"])
+@pytest.mark.parametrize("name", ["hopper", "ant", "quadrotor-payload"])
 def test_a_mujoco_error_in_some_simulations_is_named_and_the_others_go_on(name):
     task = make_task(name)
     simulator, healthy = (MujocoSimulator(task, N, seed=0) for _ in range(2))
@@ -100,6 +101,20 @@ def test_a_mujoco_error_in_some_simulations_is_named_and_the_others_go_on(name):
     assert simulator.divergences == 2
     np.testing.assert_array_equal(step.next_observation[~failed], reference.next_observation[~failed])
     np.testing.assert_array_equal(step.reward[~failed], reference.reward[~failed])
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_mujoco_error_between_substeps_stops_that_simulation_there():
+    task = make_task("quadrotor-payload")
+    physics = Physics(task, 4, 1)
+    physics.place(np.arange(4), task.begin(task.dynamics.nominal(4), np.random.default_rng(0)))
+    integrator = physics.batch.expand("integrator")
+
+    def before(substep):
+        integrator[{1: 0, 3: 2}.get(substep, [])] = 99
+
+    np.testing.assert_array_equal(physics.step(5, None, before), [True, False, True, False])
+    np.testing.assert_allclose(physics.state[:, 0], np.array([1, 5, 3, 5]) * task.model.opt.timestep)
 
 
 @pytest.mark.usefixtures("quiet")

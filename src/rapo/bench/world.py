@@ -12,7 +12,6 @@ from time import perf_counter
 
 import gymnasium
 import numpy as np
-from mjbatch import Batch
 
 from rapo.bench import FEWEST_TURNS, raw_batch, take_turns, timed, typical
 from rapo.world import quadrotor
@@ -44,7 +43,7 @@ class Row:
 def measure_step(task: Task, simulations: int, seconds: float) -> Row:
     """`step` of N nominal environments with usual actions against raw mjbatch."""
     simulator = MujocoSimulator(task, simulations, seed=0)
-    raw = Batch(task.model, simulations)
+    raw = raw_batch(task, simulator.dynamics)
     raw_state = raw.bind("state")
     actions = usual_actions(simulator)
     for _ in range(200 if simulations <= 256 else 3):

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rapo.errors import InputError, unknown
 from rapo.world.physics import Ids, Physics
-from rapo.world.reading import Blocks, Reader, Reading
+from rapo.world.reading import Reader, Reading
 from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, Step
 from rapo.world.streams import DYNAMICS, STATES, check_seed, stream
 from rapo.world.task import Bools, Data, Floats, States, Task
@@ -63,10 +63,8 @@ class MujocoSimulator:
         self._seed = check_seed(seed)
         self._dynamics = task.dynamics.nominal(num_envs)
         self._physics = Physics(task, num_envs, threads)
-        self._blocks = Blocks(threads)
-        self._read = Reader(task, self._blocks)
+        self._read = Reader(task, threads)
         self._physics.set_dynamics(self._dynamics)
-        self._before = self._physics.save()
         self._branching: Physics | None = None
         self._branching_models = np.empty((0, len(task.dynamics)))
         self._all: Ids = np.arange(num_envs)
@@ -114,11 +112,11 @@ class MujocoSimulator:
         """Take one step with actions `[N, action]` and forces `[N, bodies, 6]` on the named bodies."""
         actions = self._checked_actions(actions, self.num_envs)
         forces = self._checked_forces(forces, self.num_envs)
-        self._blocks(self.num_envs, lambda rows: self._physics.save(self._before, rows))
+        self._physics.keep()
         try:
             return self._step(actions, forces)
         except BaseException:
-            self._physics.load(self._before)
+            self._physics.put_back()
             raise
 
     def _step(self, actions: Floats, forces: Floats | None) -> Step:
@@ -270,7 +268,7 @@ class MujocoSimulator:
     def _record(self, diverged: Bools, actions: Floats, forces: Floats | None) -> None:
         """Count diverged environments and keep what reproduces them."""
         self.divergences += int(diverged.sum())
-        before = self._snapshot(self._before.copy())
+        before = self._snapshot(self._physics.kept())
         for i in np.flatnonzero(diverged)[:KEPT_DIVERGENCES].tolist():
             force = None if forces is None else forces[i].copy()
             self.diverged_cases.append(Divergence(i, before[i], actions[i].copy(), force))

@@ -38,6 +38,7 @@ class Physics:
             self.batch = Batch(model, n, threads)
         self.state: Floats = self.batch.bind("state")
         self.userdata: Floats = np.zeros((n, task.userdata_size))
+        self._kept = np.empty_like(self.state), np.empty_like(self.userdata)
         self.xfrc_applied: Floats = self.batch.bind("xfrc_applied")
         self._rows = dynamics.nominal(n)
         self._derived = any(field not in _STATE_FIELDS for field in fields)
@@ -58,11 +59,23 @@ class Physics:
         """How many numbers a row of `save` has."""
         return self.state.shape[1] + self.userdata.shape[1]
 
-    def save(self, into: Floats | None = None, only: slice = slice(None)) -> Floats:
-        """Copy states and userdata `[n, size]`, or some rows: all of a simulation but its dynamics."""
-        into = np.empty((self.n, self.size)) if into is None else into
-        np.concatenate((self.state[only], self.userdata[only]), axis=1, out=into[only])
-        return into
+    def save(self) -> Floats:
+        """States and userdata `[n, size]`, a copy: all there is to a simulation but its dynamics."""
+        return np.concatenate((self.state, self.userdata), axis=1)
+
+    def keep(self) -> None:
+        """Put a copy of all that aside, for `kept` and `put_back`."""
+        np.copyto(self._kept[0], self.state)
+        np.copyto(self._kept[1], self.userdata)
+
+    def kept(self) -> Floats:
+        """What `save` would have returned at the last `keep`."""
+        return np.concatenate(self._kept, axis=1)
+
+    def put_back(self) -> None:
+        """Go back to the last `keep`."""
+        np.copyto(self.state, self._kept[0])
+        np.copyto(self.userdata, self._kept[1])
 
     def load(self, saved: Floats, copies: int = 1) -> None:
         """Put rows of `save` into the first simulations, each into as many as there are `copies`."""

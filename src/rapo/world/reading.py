@@ -32,33 +32,12 @@ class Reading(NamedTuple):
     """Whether every observation and reward is."""
 
 
-class Blocks:
-    """Goes through many rows on as many threads as asked for; 0 means all cores."""
-
-    def __init__(self, threads: int) -> None:
-        self._pool = None if threads == 1 else ThreadPoolExecutor(threads or os.cpu_count())
-
-    def __call__(self, n: int, work: Callable[[slice], object]) -> None:
-        """Do the work for every block of n rows; when this returns or raises, none of it goes on."""
-        blocks = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
-        if self._pool is None or len(blocks) == 1:
-            for block in blocks:
-                work(block)
-            return
-        futures = [self._pool.submit(work, block) for block in blocks]
-        try:
-            for future in futures:
-                future.result()
-        finally:
-            wait(futures)
-
-
 class Reader:
-    """Calls a task's methods in their order."""
+    """Calls a task's methods in their order, on as many threads as asked for; 0 means all cores."""
 
-    def __init__(self, task: Task, blocks: Blocks) -> None:
+    def __init__(self, task: Task, threads: int) -> None:
         self._task = task
-        self._blocks = blocks
+        self._pool = None if threads == 1 else ThreadPoolExecutor(threads or os.cpu_count())
 
     def __call__(self, data: Data, before: Floats, actions: Floats) -> Reading:
         """Settle the step that led to `data`, and read it off; before: what was remembered before it."""
@@ -74,8 +53,21 @@ class Reader:
             reward[block], terminated[block] = part.reward, part.terminated
             finite.append(part.finite)
 
-        self._blocks(n, fill)
+        self._each([slice(start, start + BLOCK) for start in range(0, n, BLOCK)], fill)
         return Reading(memory, observation, reward, terminated, all(finite))
+
+    def _each(self, blocks: list[slice], work: Callable[[slice], None]) -> None:
+        """Do the work for every block; when this returns or raises, none of it goes on."""
+        if self._pool is None:
+            for block in blocks:
+                work(block)
+            return
+        futures = [self._pool.submit(work, block) for block in blocks]
+        try:
+            for future in futures:
+                future.result()
+        finally:
+            wait(futures)
 
     def _read(self, data: Data, before: Floats, actions: Floats) -> Reading:
         task = self._task

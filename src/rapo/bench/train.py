@@ -17,7 +17,7 @@ from mjbatch import Batch
 
 from rapo.algorithms.targets import Robust
 from rapo.algorithms.temperature import AdvNet
-from rapo.bench import raw_batch, take_turns, timed, typical
+from rapo.bench import put_states, raw_batch, take_turns, timed, typical
 from rapo.config import make_config
 from rapo.learner import advnet, dual
 from rapo.learner.rollout import Visited, collect
@@ -122,8 +122,7 @@ class _Raw:
 
 
 def _step(batch: Batch, states: Floats, controls: Floats, skip: int) -> float:
-    state = batch.bind("state")
-    state[...] = states[:, : state.shape[1]]
+    put_states(batch, states)
     batch.bind("ctrl")[...] = controls
     return timed(lambda: batch.step(nstep=skip))
 

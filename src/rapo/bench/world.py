@@ -13,7 +13,7 @@ from time import perf_counter
 import gymnasium
 import numpy as np
 
-from rapo.bench import FEWEST_TURNS, raw_batch, take_turns, timed, typical
+from rapo.bench import FEWEST_TURNS, put_states, raw_batch, take_turns, timed, typical
 from rapo.world import quadrotor
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Snapshot
@@ -44,13 +44,12 @@ def measure_step(task: Task, simulations: int, seconds: float) -> Row:
     """`step` of N nominal environments with usual actions against raw mjbatch."""
     simulator = MujocoSimulator(task, simulations, seed=0)
     raw = raw_batch(task, simulator.dynamics)
-    raw_state = raw.bind("state")
     actions = usual_actions(simulator)
     for _ in range(200 if simulations <= 256 else 3):
         simulator.step(usual_actions(simulator))
 
     def copy_state() -> None:
-        raw_state[...] = simulator.snapshot().physics[:, : raw_state.shape[1]]
+        put_states(raw, simulator.snapshot().physics)
         actions[...] = usual_actions(simulator)
 
     turns = take_turns(
@@ -87,11 +86,11 @@ def measure_branch(task: Task, simulations: int, seconds: float) -> Row:
     snapshot, actions = _wander(simulator, pairs, rng)
     models = task.dynamics.ensemble(MODELS, rng, over="test")
     raw = raw_batch(task, np.tile(models, (pairs, 1)))
-    raw_state, raw_ctrl = raw.bind("state"), raw.bind("ctrl")
+    raw_ctrl = raw.bind("ctrl")
     simulator.branch(snapshot, actions, models)
 
     def copy_state() -> None:
-        raw_state[...] = np.repeat(snapshot.physics[:, : raw_state.shape[1]], MODELS, axis=0)
+        put_states(raw, np.repeat(snapshot.physics, MODELS, axis=0))
         if isinstance(task, Locomotion):
             raw_ctrl[...] = np.repeat(actions, MODELS, axis=0)
 

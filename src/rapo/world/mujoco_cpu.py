@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rapo.errors import InputError, unknown
 from rapo.world.physics import Ids, Physics
-from rapo.world.reading import Reader, Reading
+from rapo.world.reading import Reader, Reading, finite
 from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, Step
 from rapo.world.streams import DYNAMICS, STATES, check_seed, stream
 from rapo.world.task import Bools, Data, Floats, States, Task
@@ -116,7 +116,7 @@ class MujocoSimulator:
         try:
             return self._step(actions, forces)
         except BaseException:
-            self._physics.put_back()
+            self._physics.load(self._physics.kept())
             raise
 
     def _step(self, actions: Floats, forces: Floats | None) -> Step:
@@ -303,7 +303,7 @@ class MujocoSimulator:
         if shapes != (wanted if states.userdata is not None else wanted[:2]):
             what = "qpos, qvel and userdata" if carried else "qpos and qvel"
             raise InputError(f"states of shapes {shapes} were given: allowed are {what}, {wanted}")
-        if not all(map(_finite, given)):
+        if not all(map(finite, given)):
             raise InputError("states were given that are not all finite: they must be")
         return States(*given)
 
@@ -312,7 +312,7 @@ class MujocoSimulator:
         wanted = (rows, self.task.action_size)
         if actions.shape != wanted:
             raise InputError(f"actions of shape {actions.shape} were given: allowed is {wanted}")
-        if not _finite(actions):
+        if not finite(actions):
             row, column = np.argwhere(~np.isfinite(actions))[0]
             raise InputError(f"action {column} of row {row} is {actions[row, column]}: it must be finite")
         return actions
@@ -327,7 +327,7 @@ class MujocoSimulator:
                 f"forces of shape {forces.shape} were given: allowed is {wanted}, one row for each of "
                 "force_bodies"
             )
-        if not _finite(forces):
+        if not finite(forces):
             row = np.argwhere(~np.isfinite(forces))[0][0]
             raise InputError(f"forces of row {row} are not all finite: they must be")
         return forces
@@ -359,10 +359,6 @@ class MujocoSimulator:
 def _read_only(array: Array) -> Array:
     array.flags.writeable = False
     return array
-
-
-def _finite(array: Floats) -> bool:
-    return bool(np.isfinite(array).all())
 
 
 def _numbers(what: str, given: ArrayLike) -> Floats:

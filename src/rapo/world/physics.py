@@ -64,18 +64,13 @@ class Physics:
         return np.concatenate((self.state, self.userdata), axis=1)
 
     def keep(self) -> None:
-        """Put a copy of all that aside, for `kept` and `put_back`."""
+        """Put a copy of all that aside, for `kept`."""
         np.copyto(self._kept[0], self.state)
         np.copyto(self._kept[1], self.userdata)
 
     def kept(self) -> Floats:
         """What `save` would have returned at the last `keep`."""
         return np.concatenate(self._kept, axis=1)
-
-    def put_back(self) -> None:
-        """Go back to the last `keep`."""
-        np.copyto(self.state, self._kept[0])
-        np.copyto(self.userdata, self._kept[1])
 
     def load(self, saved: Floats, copies: int = 1) -> None:
         """Put rows of `save` into the first simulations, each into as many as there are `copies`."""

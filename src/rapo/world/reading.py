@@ -45,16 +45,16 @@ class Reader:
         if n <= BLOCK:  # nothing to put together, so nothing to copy
             return self._read(data, before, actions)
         memory, observation = (np.empty((n, size)) for size in (task.memory_size, task.observation_size))
-        reward, terminated, finite = np.empty(n), np.empty(n, bool), []
+        reward, terminated, fine = np.empty(n), np.empty(n, bool), []
 
         def fill(block: slice) -> None:
             part = self._read(data.rows(block), before[block], actions[block])
             memory[block], observation[block] = part.memory, part.observation
             reward[block], terminated[block] = part.reward, part.terminated
-            finite.append(part.finite)
+            fine.append(part.finite)
 
         self._each([slice(start, start + BLOCK) for start in range(0, n, BLOCK)], fill)
-        return Reading(memory, observation, reward, terminated, all(finite))
+        return Reading(memory, observation, reward, terminated, all(fine))
 
     def _each(self, blocks: list[slice], work: Callable[[slice], None]) -> None:
         """Do the work for every block; when this returns or raises, none of it goes on."""
@@ -75,5 +75,10 @@ class Reader:
         after = task.remember(data)
         observation = task.observe(data)
         reward, terminated = task.score(before, after, data, actions)
-        finite = bool(np.isfinite(observation).all() and np.isfinite(reward).all())
-        return Reading(after, observation, reward, terminated, finite)
+        fine = finite(observation) and finite(reward)
+        return Reading(after, observation, reward, terminated, fine)
+
+
+def finite(array: Floats) -> bool:
+    """Whether all of it is."""
+    return bool(np.isfinite(array).all())

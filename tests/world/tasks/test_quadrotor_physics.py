@@ -410,7 +410,7 @@ def test_delays_are_redrawn_in_every_step():
     for clock in range(300):
         states[:, CLOCK] = clock
         quadrotor.plan(states, rows[:, 5], rows[:, 4], plans)
-        seen.append(plans[0, 8])
+        seen.append(plans[0, quadrotor.ARRIVAL])
     assert np.unique(seen).tolist() == [0, 1, 2, 3, 4, 5]
     assert abs(np.corrcoef(seen[:-1], seen[1:])[0, 1]) < 0.25
 

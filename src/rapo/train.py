@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -18,10 +17,10 @@ from rapo.algorithms.spec import Report
 from rapo.config import Config
 from rapo.learn import Learner, init, learn
 from rapo.learner.episodes import no_episodes
-from rapo.learner.rollout import Branched, Rollout, Visited, branch, collect
+from rapo.learner.rollout import Branched, Rollout, Visited, branch, collect, to_learn
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.streams import ACTING, DRAWING, ENSEMBLE, SHUFFLING, stream
-from rapo.world.task import Bools
+from rapo.world.task import Bools, Floats
 
 
 class Training:
@@ -65,13 +64,14 @@ class Training:
         branches = None if visited is None else branch(self.simulator, visited, self.models, only)
         times.append(perf_counter())
         self.learner, report = self._learn(rollout, branches, shares)
+        finished = self.episodes.finish(rollout.reward, rollout.ended, rollout.valid)  # while that computes
         self.move_mixture()
         times.append(perf_counter())
         self.updates += 1
         if branches is not None and only is not None:
             self.branch_steps += int(only.sum())
             self.branch_divergences += int(only.sum() - branches.valid.sum())
-        return self._metrics(rollout, report, np.diff(times))
+        return self._metrics(finished, report, np.diff(times))
 
     def move_mixture(self) -> None:
         """Let new episodes be played under the mixture as it is now."""
@@ -116,15 +116,17 @@ class Training:
             rollout,
             branches,
             shares,
-            jnp.asarray(shuffles),
+            to_learn(shuffles),
             self.updates / self.config.updates,
             algorithm=self.config.algorithm,
             settings=self.config.settings,
             who=int(opponent is not None and opponent.learns(self.updates)),
         )
 
-    def _metrics(self, rollout: Rollout, report: Report, seconds: np.ndarray) -> dict[str, Any]:
-        returns, lengths = self.episodes.finish(rollout.reward, rollout.ended, rollout.valid)
+    def _metrics(
+        self, finished: tuple[Floats, Floats], report: Report, seconds: np.ndarray
+    ) -> dict[str, Any]:
+        returns, lengths = finished
         names = ("seconds_physics", "seconds_branch", "seconds_learning")
         return {
             "update": self.updates,

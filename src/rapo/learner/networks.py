@@ -1,8 +1,7 @@
 """Small tanh networks as plain lists of layers, and the Gaussian policy built from one."""
 
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,11 +35,11 @@ def init_layers(key: Array, inputs: int, outputs: int, hidden: tuple[int, ...], 
     ]
 
 
-def forward(layers: Layers, inputs: Array, tanh: Callable[[Any], Any] = jnp.tanh) -> Array:
-    """`[..., in]` to `[..., out]`; with NumPy's tanh, layers and inputs it stays on the host."""
+def forward(layers: Layers, inputs: Array) -> Array:
+    """`[..., in]` to `[..., out]`."""
     x = inputs
     for layer in layers[:-1]:
-        x = tanh(x @ layer["kernel"] + layer["bias"])
+        x = jnp.tanh(x @ layer["kernel"] + layer["bias"])
     return x @ layers[-1]["kernel"] + layers[-1]["bias"]
 
 

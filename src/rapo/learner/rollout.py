@@ -8,16 +8,15 @@ steps and `[B, K, ...]` for branches.
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import DTypeLike, NDArray
 from threadpoolctl import ThreadpoolController
 
-from rapo.learner.networks import Policy, forward
+from rapo.learner.networks import Policy
 from rapo.learner.normalize import LIMIT, Running, deviation
 from rapo.world.simulator import Simulator, Snapshot
 from rapo.world.task import Bools, Floats
@@ -64,15 +63,32 @@ class HostPolicy:
 
     def __init__(self, policy: Policy, observations: Running, kind: DTypeLike = np.float32) -> None:
         self._kind = kind
-        self._layers = jax.tree.map(lambda x: np.asarray(x, kind), policy.mean)
+        *self._hidden, self._last = (
+            (np.asarray(layer["kernel"], kind), np.asarray(layer["bias"], kind)) for layer in policy.mean
+        )
         self._centre, self._deviation = jax.device_get((observations.mean, deviation(observations)))
         self.std = np.exp(jax.device_get(policy.log_std))
         """`[action]`."""
 
     def __call__(self, observation: Floats) -> Singles:
-        """Mean actions `[..., action]` for observations `[..., observation]`."""
-        seen = ((observation - self._centre) / self._deviation).astype(self._kind)
-        return forward(self._layers, seen.clip(-LIMIT, LIMIT), np.tanh)  # pyright: ignore[reportReturnType, reportArgumentType]
+        """Mean actions `[..., action]` for observations `[..., observation]`.
+
+        It is called between two steps of the physics, which leaves no cache warm: whatever can be is done
+        in place.
+        """
+        x = observation - self._centre
+        x /= self._deviation
+        x = x.astype(self._kind)
+        np.maximum(x, -LIMIT, out=x)
+        np.minimum(x, LIMIT, out=x)
+        for kernel, bias in self._hidden:
+            x = x @ kernel
+            x += bias
+            np.tanh(x, out=x)
+        kernel, bias = self._last
+        x = x @ kernel
+        x += bias
+        return x
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -124,20 +140,20 @@ def collect(
             dynamics.append(simulator.dynamics)
             actions = [player(seen[-1]) + z[t] for player, z in zip(players, noise, strict=True)]
             acted.append(actions)
-            controls.append(np.clip(actions[0], low, high))
+            controls.append(np.minimum(np.maximum(actions[0], low), high))
             pushes.append(None if forces is None else forces(actions[1]))
             steps.append(simulator.step(controls[-1], pushes[-1]))
             seen.append(steps[-1].observation)
     terminated = np.stack([step.terminated for step in steps])
     rollout = Rollout(
-        observation=_on_device(seen[:-1]),
-        actions=tuple(_on_device(each) for each in zip(*acted, strict=True)),
-        reward=_on_device([step.reward for step in steps]),
-        next_observation=_on_device([step.next_observation for step in steps]),
-        terminated=jnp.asarray(terminated),
-        ended=jnp.asarray(terminated | np.stack([step.truncated for step in steps])),
-        valid=jnp.asarray(~np.stack([step.diverged for step in steps])),
-        played=jnp.asarray((np.stack(dynamics)[:, :, None] == models).all(axis=-1)),
+        observation=_singles(seen[:-1]),
+        actions=tuple(_singles(each) for each in zip(*acted, strict=True)),
+        reward=_singles([step.reward for step in steps]),
+        next_observation=_singles([step.next_observation for step in steps]),
+        terminated=to_learn(terminated),
+        ended=to_learn(terminated | np.stack([step.truncated for step in steps])),
+        valid=to_learn(~np.stack([step.diverged for step in steps])),
+        played=to_learn((np.stack(dynamics)[:, :, None] == models).all(axis=-1)),
     )
     if not keep:
         return rollout, None
@@ -149,12 +165,17 @@ def branch(simulator: Simulator, visited: Visited, models: Floats, only: Bools |
     """One step from every visited pair under each of K models `[K, P]`, or `only` some `[B, K]`."""
     branches = simulator.branch(visited.snapshot, visited.controls, models, only, visited.forces)
     return Branched(
-        jnp.asarray(branches.observation, jnp.float32),
-        jnp.asarray(branches.reward, jnp.float32),
-        jnp.asarray(branches.terminated),
-        jnp.asarray(branches.valid),
+        to_learn(branches.observation.astype(np.float32)),
+        to_learn(branches.reward.astype(np.float32)),
+        to_learn(branches.terminated),
+        to_learn(branches.valid),
     )
 
 
-def _on_device(rows: Sequence[NDArray]) -> Array:
-    return jnp.asarray(np.stack(rows, dtype=np.float32, casting="same_kind"))
+def to_learn(array: NDArray[Any]) -> Array:
+    """The array itself, for a compiled call to take as it is: to move each of them there first takes longer."""
+    return cast(Array, array)
+
+
+def _singles(rows: Sequence[NDArray[Any]]) -> Array:
+    return to_learn(np.stack(rows, dtype=np.float32, casting="same_kind"))

@@ -140,10 +140,9 @@ class MujocoSimulator:
             terminated &= ~diverged
             truncated |= diverged
         observation = next_observation
-        done = terminated | truncated
-        if done.any():
+        (ids,) = (terminated | truncated).nonzero()
+        if len(ids):
             observation = next_observation.copy()
-            ids = np.flatnonzero(done)
             elapsed[ids] = 0
             self._begin(ids, memory, observation, self.fresh)
         self._moved_on(memory, observation, elapsed)

@@ -52,10 +52,12 @@ class Locomotion(Task):
 
     def observe(self, data: Data) -> Floats:
         """All positions but x, then the velocities."""
-        velocity = data.qvel
+        observation = np.concatenate((data.qpos[:, 1:], data.qvel), axis=1)
         if self.velocity_limit < np.inf:
-            velocity = velocity.clip(-self.velocity_limit, self.velocity_limit)
-        return np.concatenate((data.qpos[:, 1:], velocity), axis=1)
+            velocity = observation[:, -self.model.nv :]
+            np.maximum(velocity, -self.velocity_limit, out=velocity)
+            np.minimum(velocity, self.velocity_limit, out=velocity)
+        return observation
 
     def remember(self, data: Data) -> Floats:
         """Where the robot is along x."""
@@ -63,11 +65,14 @@ class Locomotion(Task):
 
     def score(self, before: Floats, after: Floats, data: Data, actions: Floats) -> tuple[Floats, Bools]:
         """Forward velocity, health and the cost of the action."""
-        reward = (after[:, 0] - before[:, 0]) / self.dt - self.control_cost * np.vecdot(actions, actions)
+        reward = after[:, 0] - before[:, 0]
+        reward /= self.dt
+        reward -= self.control_cost * np.vecdot(actions, actions)
         healthy = self.healthy(data)
         if healthy is None:
             return reward, np.zeros(len(data), bool)
-        return reward + self.healthy_reward * healthy, ~healthy
+        reward += self.healthy_reward * healthy
+        return reward, ~healthy
 
     def healthy(self, data: Data) -> Bools | None:
         """Which robots `[n]` may go on; None where they can't fall and are not paid for standing."""

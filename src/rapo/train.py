@@ -9,7 +9,6 @@ The loop does no I/O: a run folder is written by whoever drives it.
 from time import perf_counter
 from typing import Any
 
-import jax
 import numpy as np
 from jax import Array
 
@@ -137,7 +136,7 @@ class Training:
             "episode_length": float(lengths.mean()) if len(lengths) else None,
             "divergences": self.simulator.divergences,
             "branch_divergences": self.branch_divergences,
-            **{name: np.asarray(value).tolist() for name, value in jax.device_get(report).items()},
+            **{name: np.asarray(value).tolist() for name, value in report.items()},
             **dict(zip(names, seconds.tolist(), strict=True)),
         }
 

@@ -41,7 +41,7 @@ class Reader:
 
     def __call__(self, data: Data, before: Floats, actions: Floats) -> Reading:
         """Settle the step that led to `data`, and read it off; before: what was remembered before it."""
-        n, task = len(data), self._task
+        n, task = len(before), self._task
         if n <= BLOCK:  # nothing to put together, so nothing to copy
             return self._read(data, before, actions)
         memory, observation = (np.empty((n, size)) for size in (task.memory_size, task.observation_size))

@@ -54,7 +54,7 @@ class Locomotion(Task):
         """All positions but x, then the velocities."""
         observation = np.concatenate((data.qpos[:, 1:], data.qvel), axis=1)
         if self.velocity_limit < np.inf:
-            velocity = observation[:, -self.model.nv :]
+            velocity = observation[:, data.qpos.shape[1] - 1 :]
             np.maximum(velocity, -self.velocity_limit, out=velocity)
             np.minimum(velocity, self.velocity_limit, out=velocity)
         return observation

@@ -173,7 +173,7 @@ def branch(simulator: Simulator, visited: Visited, models: Floats, only: Bools |
 
 
 def to_learn(array: NDArray[Any]) -> Array:
-    """The array itself, for a compiled call to take as it is: to move each of them there first takes longer."""
+    """The array itself, for a compiled call to take as it is: to move each one there first takes longer."""
     return cast(Array, array)
 
 

@@ -8,13 +8,22 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TypeVar
 
-import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rapo.errors import InputError, unknown
+from rapo.errors import InputError
+from rapo.world.given import (
+    body_ids,
+    check_counts,
+    check_snapshot,
+    checked_actions,
+    checked_dynamics,
+    checked_forces,
+    checked_mask,
+    checked_states,
+)
 from rapo.world.physics import Ids, Physics
-from rapo.world.reading import Reader, Reading, finite
+from rapo.world.reading import Reader, Reading
 from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, Step
 from rapo.world.streams import DYNAMICS, STATES, check_seed, stream
 from rapo.world.task import Bools, Data, Floats, States, Task
@@ -45,19 +54,13 @@ class MujocoSimulator:
         threads: int = 0,
         chunk: int = 4096,
     ) -> None:
-        for what, value, least in (
-            ("environments", num_envs, 1),
-            ("threads", threads, 0),
-            ("branches in a chunk", chunk, 1),
-        ):
-            if not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{value} {what} were asked for: allowed are whole numbers from {least}")
+        check_counts(num_envs, threads, chunk)
         self.task = task
         self.num_envs = num_envs
         self.fresh = fresh
         self.divergences = 0
         self.diverged_cases: deque[Divergence] = deque(maxlen=KEPT_DIVERGENCES)
-        self._force_bodies = _body_ids(task.model, force_bodies)
+        self._force_bodies = body_ids(task.model, force_bodies)
         self._threads = threads
         self._chunk = chunk
         self._seed = check_seed(seed)
@@ -93,9 +96,9 @@ class MujocoSimulator:
 
     def reset(self, dynamics: ArrayLike | None = None, states: States | None = None) -> Floats:
         """Start every episode anew, under other dynamics and from given states where they are given."""
-        states = None if states is None else self._checked_states(states)
+        states = None if states is None else checked_states(states, self.task, self.num_envs)
         if dynamics is not None:
-            self._dynamics = self._checked_dynamics(dynamics)
+            self._dynamics = checked_dynamics(dynamics, self.task, self.num_envs)
             self._physics.set_dynamics(self._dynamics)
         memory, observation = np.empty_like(self._memory), np.empty_like(self._observation)
         self._begin(self._all, memory, observation, self.fresh if dynamics is None else None, states)
@@ -110,8 +113,8 @@ class MujocoSimulator:
 
     def step(self, actions: ArrayLike, forces: ArrayLike | None = None) -> Step:
         """Take one step with actions `[N, action]` and forces `[N, bodies, 6]` on the named bodies."""
-        actions = self._checked_actions(actions, self.num_envs)
-        forces = self._checked_forces(forces, self.num_envs)
+        actions = checked_actions(actions, self.task, self.num_envs)
+        forces = checked_forces(forces, len(self._force_bodies), self.num_envs)
         self._physics.keep()
         try:
             return self._step(actions, forces)
@@ -161,14 +164,14 @@ class MujocoSimulator:
 
     def restore(self, snapshot: Snapshot) -> Floats:
         """Go on from a snapshot of N rows exactly as after it was taken; return the observations."""
-        self._check_snapshot(snapshot)
+        check_snapshot(snapshot, self.task, self._physics.size)
         if len(snapshot) != self.num_envs:
             raise InputError(
                 f"a snapshot of {len(snapshot)} rows was given to {self.num_envs} environments: "
                 "restoring needs one row for each"
             )
         if not np.array_equal(snapshot.dynamics, self._dynamics):
-            self._dynamics = self._checked_dynamics(snapshot.dynamics)
+            self._dynamics = checked_dynamics(snapshot.dynamics, self.task, self.num_envs)
             self._physics.set_dynamics(self._dynamics)
         self._physics.load(snapshot.physics)
         self._memory = snapshot.memory.copy()
@@ -187,13 +190,13 @@ class MujocoSimulator:
         forces: ArrayLike | None = None,
     ) -> Branches:
         """From B pairs of a snapshot row and an action `[B, action]`, one step under each of K models."""
-        self._check_snapshot(snapshot)
+        check_snapshot(snapshot, self.task, self._physics.size)
         task, pairs = self.task, len(snapshot)
         models = task.dynamics.check(models)
         k = len(models)
-        actions = self._checked_actions(actions, pairs)
-        forces = self._checked_forces(forces, pairs)
-        mask = _checked_mask(only, pairs, k)
+        actions = checked_actions(actions, task, pairs)
+        forces = checked_forces(forces, len(self._force_bodies), pairs)
+        mask = checked_mask(only, pairs, k)
         observation = np.empty((pairs, k, task.observation_size))
         reward = np.empty((pairs, k))
         terminated = np.empty((pairs, k), bool)
@@ -284,88 +287,10 @@ class MujocoSimulator:
         self._branching, self._branching_models = physics, models.copy()
         return physics
 
-    def _checked_dynamics(self, dynamics: ArrayLike) -> Floats:
-        rows = self.task.dynamics.check(dynamics)
-        if len(rows) not in (1, self.num_envs):
-            raise InputError(
-                f"{len(rows)} rows of dynamics were given for {self.num_envs} environments: "
-                "give one for all or one for each"
-            )
-        return np.repeat(rows, self.num_envs // len(rows), axis=0)
-
-    def _checked_states(self, states: States) -> States:
-        given = tuple(_numbers("states", x) for x in states if x is not None)
-        model, carried = self.task.model, self.task.userdata_size
-        sizes = (model.nq, model.nv, carried) if carried else (model.nq, model.nv)
-        wanted = tuple((self.num_envs, size) for size in sizes)
-        shapes = tuple(x.shape for x in given)
-        if shapes != (wanted if states.userdata is not None else wanted[:2]):
-            what = "qpos, qvel and userdata" if carried else "qpos and qvel"
-            raise InputError(f"states of shapes {shapes} were given: allowed are {what}, {wanted}")
-        if not all(map(finite, given)):
-            raise InputError("states were given that are not all finite: they must be")
-        return States(*given)
-
-    def _checked_actions(self, actions: ArrayLike, rows: int) -> Floats:
-        actions = _numbers("actions", actions)
-        wanted = (rows, self.task.action_size)
-        if actions.shape != wanted:
-            raise InputError(f"actions of shape {actions.shape} were given: allowed is {wanted}")
-        if not finite(actions):
-            row, column = np.argwhere(~np.isfinite(actions))[0]
-            raise InputError(f"action {column} of row {row} is {actions[row, column]}: it must be finite")
-        return actions
-
-    def _checked_forces(self, forces: ArrayLike | None, rows: int) -> Floats | None:
-        if forces is None:
-            return None
-        forces = _numbers("forces", forces)
-        wanted = (rows, len(self._force_bodies), 6)
-        if forces.shape != wanted:
-            raise InputError(
-                f"forces of shape {forces.shape} were given: allowed is {wanted}, one row for each of "
-                "force_bodies"
-            )
-        if not finite(forces):
-            row = np.argwhere(~np.isfinite(forces))[0][0]
-            raise InputError(f"forces of row {row} are not all finite: they must be")
-        return forces
-
-    def _check_snapshot(self, snapshot: Snapshot) -> None:
-        rows = len(snapshot)
-        wanted = {
-            "physics": (rows, self._physics.size),
-            "memory": (rows, self.task.memory_size),
-            "observation": (rows, self.task.observation_size),
-            "dynamics": (rows, len(self.task.dynamics)),
-            "elapsed": (rows,),
-            "seed": (rows,),
-            "clock": (rows,),
-        }
-        if snapshot.task != self.task.name or not rows:
-            raise InputError(
-                f"a snapshot of {rows} rows of task '{snapshot.task}' was given: "
-                f"allowed are rows of '{self.task.name}', at least one"
-            )
-        for name, array in snapshot.arrays().items():
-            if array.shape != wanted[name]:
-                raise InputError(
-                    f"{name} of a snapshot has shape {array.shape}: "
-                    f"task '{self.task.name}' needs {wanted[name]} for {rows} rows"
-                )
-
 
 def _read_only(array: Array) -> Array:
     array.flags.writeable = False
     return array
-
-
-def _numbers(what: str, given: ArrayLike) -> Floats:
-    """A contiguous float64 array of what was given."""
-    try:
-        return np.ascontiguousarray(given, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} can't be read as numbers: give an array of them") from None
 
 
 def _diverged(failed: Bools | None, read: Reading) -> Bools | None:
@@ -382,24 +307,3 @@ def _selected(mask: Bools, chunk: slice, n: int) -> Ids | None:
     """The simulations of a chunk of rows of `mask` to step; None when that is all n of them."""
     selected = mask[chunk].reshape(-1)
     return None if len(selected) == n and selected.all() else np.flatnonzero(selected)
-
-
-def _checked_mask(only: ArrayLike | None, pairs: int, k: int) -> NDArray[np.bool_]:
-    if only is None:
-        return np.ones((pairs, k), bool)
-    mask = np.asarray(only)
-    if mask.shape != (pairs, k) or mask.dtype != bool:
-        raise InputError(
-            f"only has shape {mask.shape} and type {mask.dtype}: allowed is bool of shape {(pairs, k)}, "
-            "a row for each state-action pair and a column for each model"
-        )
-    return mask
-
-
-def _body_ids(model: mujoco.MjModel, names: Sequence[str]) -> Ids:
-    known = [model.body(i).name for i in range(model.nbody)]
-    names = (names,) if isinstance(names, str) else names
-    for name in names:
-        if name not in known:
-            raise unknown("body", name, known[1:])
-    return np.array([known.index(name) for name in names], np.intp)

@@ -1,5 +1,8 @@
 """The loop: every algorithm, reproducible, and reducing to what it should."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 
 import jax
@@ -67,6 +70,32 @@ def test_an_algorithm_trained_twice_with_one_seed_gives_one_result_whatever_the_
     assert [row["update"] for row in metrics] == [1, 2, 3]
     other, _ = trained(small(algo, updates=3, seed=1))
     assert not same(first, other)
+
+
+ONE_UPDATE = """
+from rapo.config import make_config
+from rapo.train import Training
+
+training = Training(make_config("walker2d", "ppo"))
+training.update()
+print(*(memoryview(x).tobytes().hex() for x in training.learner.observations))
+"""
+
+
+def test_the_threads_of_the_learner_are_the_same_on_every_machine():
+    # 2,048 observations are summed up; with a thread for each of 1 and of 3 cores, the last digits differ.
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", ONE_UPDATE],
+            env={**os.environ, "PJRT_NPROC": cores},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for cores in ("1", "3")
+    )
+    assert len(first) > 2 * 2 * 17 * 4
+    assert first == second
 
 
 @pytest.mark.parametrize("algo", ["rapo", "rarl", "epopt"])

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from rapo import xla as _xla  # noqa: F401
 from rapo.algorithms import ALGORITHMS, Algorithm, find_algorithm
 from rapo.errors import InputError, TrainingError
 from rapo.robust import Reweighted, RobustValue, reweight, robust_value

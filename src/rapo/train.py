@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from jax import Array
+from numpy.typing import NDArray
 
 from rapo.algorithms.spec import Report
 from rapo.config import Config
@@ -40,6 +41,7 @@ class Training:
             threads=threads,
         )
         self.episodes = no_episodes(config.settings.num_envs)
+        self._shuffled: tuple[int, NDArray[np.int32]] | None = None
         self.updates = 0
         self.branch_steps = 0
         self.branch_divergences = 0
@@ -63,7 +65,8 @@ class Training:
         branches = None if visited is None else branch(self.simulator, visited, self.models, only)
         times.append(perf_counter())
         self.learner, report = self._learn(rollout, branches, shares)
-        finished = self.episodes.finish(rollout.reward, rollout.ended, rollout.valid)  # while that computes
+        finished = self.episodes.finish(rollout.reward, rollout.ended, rollout.valid)  # while that computes,
+        self._shuffles(self.updates + 1)  # and this too
         self.move_mixture()
         times.append(perf_counter())
         self.updates += 1
@@ -107,20 +110,27 @@ class Training:
         self, rollout: Rollout, branches: Branched | None, shares: Array | None
     ) -> tuple[Learner, Report]:
         """Robust targets, PPO update and reweighting, for whoever's turn it is."""
-        opponent, epochs = self.config.algorithm.opponent, self.config.settings.ppo.epochs
-        rows = np.arange(self.config.steps_per_update, dtype=np.int32)
-        shuffles = self._stream(SHUFFLING).permuted(np.tile(rows, (epochs, 1)), axis=1)
+        opponent = self.config.algorithm.opponent
         return learn(
             self.learner,
             rollout,
             branches,
             shares,
-            to_learn(shuffles),
+            to_learn(self._shuffles(self.updates)),
             self.updates / self.config.updates,
             algorithm=self.config.algorithm,
             settings=self.config.settings,
             who=int(opponent is not None and opponent.learns(self.updates)),
         )
+
+    def _shuffles(self, update: int) -> NDArray[np.int32]:
+        """The rows of an update in the order of each epoch, `[epochs, B]`; drawn once if asked for again."""
+        if self._shuffled is None or self._shuffled[0] != update:
+            rows = np.arange(self.config.steps_per_update, dtype=np.int32)
+            rng = stream(self.config.seed, update, SHUFFLING)
+            epochs = np.tile(rows, (self.config.settings.ppo.epochs, 1))
+            self._shuffled = update, rng.permuted(epochs, axis=1)
+        return self._shuffled[1]
 
     def _metrics(
         self, finished: tuple[Floats, Floats], report: Report, seconds: np.ndarray

@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-import jax
 import numpy as np
 from jax import Array
 from numpy.typing import DTypeLike, NDArray
@@ -66,8 +65,8 @@ class HostPolicy:
         *self._hidden, self._last = (
             (np.asarray(layer["kernel"], kind), np.asarray(layer["bias"], kind)) for layer in policy.mean
         )
-        self._centre, self._deviation = jax.device_get((observations.mean, deviation(observations)))
-        self.std = np.exp(jax.device_get(policy.log_std))
+        self._centre, self._deviation = np.asarray(observations.mean), np.asarray(deviation(observations))
+        self.std = np.exp(np.asarray(policy.log_std))
         """`[action]`."""
 
     def __call__(self, observation: Floats) -> Singles:

@@ -146,12 +146,13 @@ class MujocoSimulator:
         (ids,) = (terminated | truncated).nonzero()
         if len(ids):
             observation = next_observation.copy()
+            _read_only(next_observation)
             elapsed[ids] = 0
             self._begin(ids, memory, observation, self.fresh)
         self._moved_on(memory, observation, elapsed)
         return Step(
             observation,
-            _read_only(next_observation),
+            next_observation,
             reward,
             terminated,
             truncated,
@@ -289,7 +290,7 @@ class MujocoSimulator:
 
 
 def _read_only(array: Array) -> Array:
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array
 
 

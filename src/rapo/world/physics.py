@@ -66,7 +66,8 @@ class Physics:
     def keep(self) -> None:
         """Put a copy of all that aside, for `kept`."""
         np.copyto(self._kept[0], self.state)
-        np.copyto(self._kept[1], self.userdata)
+        if self.userdata.size:
+            np.copyto(self._kept[1], self.userdata)
 
     def kept(self) -> Floats:
         """What `save` would have returned at the last `keep`."""

@@ -7,6 +7,7 @@ number of threads, and therefore so are the results.
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,9 @@ from rapo.world.task import Bools, Data, Floats, Task
 
 BLOCK = 1024
 """Rows that one thread goes through at a time."""
+
+_SMALL = 4096
+"""Numbers whose squares BLAS adds up on the thread that asks."""
 
 
 class Reading(NamedTuple):
@@ -80,5 +84,7 @@ class Reader:
 
 
 def finite(array: Floats) -> bool:
-    """Whether all of it is; `all` goes a longer way to the same reduction."""
+    """Whether all of it is: if the sum of squares is, and that is one call, so is every number."""
+    if array.size <= _SMALL and isfinite(np.vdot(array, array)):
+        return True
     return bool(np.logical_and.reduce(np.isfinite(array), axis=None))

@@ -5,6 +5,7 @@ the robot is no longer healthy. The actions are not clipped here: MuJoCo clamps 
 cost is paid on what was asked for, as in Gymnasium.
 """
 
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -54,10 +55,16 @@ class Locomotion(Task):
         """All positions but x, then the velocities."""
         observation = np.concatenate((data.qpos[:, 1:], data.qvel), axis=1)
         if self.velocity_limit < np.inf:
-            velocity = observation[:, data.qpos.shape[1] - 1 :]
-            np.maximum(velocity, -self.velocity_limit, out=velocity)
-            np.minimum(velocity, self.velocity_limit, out=velocity)
+            low, high = self._observed
+            np.maximum(observation, low, out=observation)
+            np.minimum(observation, high, out=observation)
         return observation
+
+    @cached_property
+    def _observed(self) -> tuple[Floats, Floats]:
+        """Ends of what is observed: positions have none. Rows as a whole are clipped sooner than their parts."""
+        high = np.repeat((np.inf, self.velocity_limit), (self.model.nq - 1, self.model.nv))
+        return -high, high
 
     def remember(self, data: Data) -> Floats:
         """Where the robot is along x."""

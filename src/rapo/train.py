@@ -65,8 +65,8 @@ class Training:
         branches = None if visited is None else branch(self.simulator, visited, self.models, only)
         times.append(perf_counter())
         self.learner, report = self._learn(rollout, branches, shares)
-        finished = self.episodes.finish(rollout.reward, rollout.ended, rollout.valid)  # while that computes,
-        self._shuffles(self.updates + 1)  # and this too
+        finished = self.episodes.finish(rollout.reward, rollout.ended, rollout.valid)  # while that computes
+        self._shuffles(self.updates + 1)  # meanwhile, those of the next update
         self.move_mixture()
         times.append(perf_counter())
         self.updates += 1

@@ -65,7 +65,9 @@ class HostPolicy:
         *self._hidden, self._last = (
             (np.asarray(layer["kernel"], kind), np.asarray(layer["bias"], kind)) for layer in policy.mean
         )
-        self._centre, self._deviation = np.asarray(observations.mean), np.asarray(deviation(observations))
+        self._centre = np.asarray(observations.mean, np.float64)  # as observations are: nothing to cast
+        self._deviation = np.asarray(deviation(observations), np.float64)
+        self._limit = np.asarray(LIMIT, kind)
         self.std = np.exp(np.asarray(policy.log_std))
         """`[action]`."""
 
@@ -78,8 +80,8 @@ class HostPolicy:
         x = observation - self._centre
         x /= self._deviation
         x = x.astype(self._kind)
-        np.maximum(x, -LIMIT, out=x)
-        np.minimum(x, LIMIT, out=x)
+        np.maximum(x, -self._limit, out=x)
+        np.minimum(x, self._limit, out=x)
         for kernel, bias in self._hidden:
             x = x @ kernel
             x += bias

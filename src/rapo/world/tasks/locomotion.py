@@ -62,7 +62,7 @@ class Locomotion(Task):
 
     @cached_property
     def _observed(self) -> tuple[Floats, Floats]:
-        """Ends of what is observed: positions have none. Rows as a whole are clipped sooner than their parts."""
+        """Ends of what is observed; positions have none, but whole rows are clipped sooner than parts."""
         high = np.repeat((np.inf, self.velocity_limit), (self.model.nq - 1, self.model.nv))
         return -high, high
 

@@ -22,6 +22,7 @@ class Running(NamedTuple):
     """Like the mean."""
 
     @property
+    @jax.jit  # a policy on the host asks for it outside of any other compiled call
     def variance(self) -> Array:
         """1 before anything was seen."""
         return jnp.where(self.seen > 0, self.squares / jnp.maximum(self.seen, 1), 1.0)

@@ -83,11 +83,11 @@ class HostPolicy:
         np.maximum(x, -self._limit, out=x)
         np.minimum(x, self._limit, out=x)
         for kernel, bias in self._hidden:
-            x = x @ kernel
+            x = x.dot(kernel)
             x += bias
             np.tanh(x, out=x)
         kernel, bias = self._last
-        x = x @ kernel
+        x = x.dot(kernel)
         x += bias
         return x
 

@@ -1,5 +1,6 @@
 """Checkpoints: what is written comes back, and nothing else does."""
 
+import hashlib
 import json
 import resource
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from rapo.errors import InputError
-from rapo.runs.checkpoint import FORMAT, read_checkpoint, write_checkpoint
+from rapo.runs.checkpoint import FORMAT, read_checkpoint, read_facts, write_checkpoint
 
 ARRAYS = {"a": np.arange(6.0).reshape(2, 3), "b": np.array([True, False]), "c": np.array(3, np.int64)}
 
@@ -67,6 +68,15 @@ def test_strangers_files_are_refused(tmp_path):
     save_file(ARRAYS, tmp_path / "other")
     with pytest.raises(InputError, match="is not a checkpoint of rapo"):
         read_checkpoint(tmp_path / "other")
+
+
+@pytest.mark.parametrize("facts", ["[1, 2]", "3", "{", ""])
+def test_what_is_no_object_of_json_is_no_checkpoint(tmp_path, facts):
+    digest = hashlib.sha256(facts.encode()).hexdigest()  # that of a file without arrays
+    save_file({}, tmp_path / "x", {"facts": facts, "sha256": digest})
+    for read in (read_checkpoint, read_facts):
+        with pytest.raises(InputError, match="it describes itself by no JSON object"):
+            read(tmp_path / "x")
 
 
 def test_another_format_is_refused_by_its_number(path, monkeypatch):

@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from rapo.errors import InputError, TrainingError
 from rapo.runs.checkpoint import read_checkpoint, write_checkpoint
 from rapo.runs.heatmap import read_heatmap
 from rapo.runs.nominal import nominal
-from rapo.runs.run import CHECKPOINT, CONFIG, Run, check_finite, create, save
+from rapo.runs.run import CHECKPOINT, CONFIG, Run, check_finite, create, drive, save
 from rapo.train import Training
 
 SMALL = {"num_envs": 8, "horizon": 16, "minibatches": 4, "epochs": 2}
@@ -171,6 +172,25 @@ def test_arrays_that_do_not_fit_are_named(tmp_path, finished):
         rapo.resume(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"config": None}, "lacks its configuration or its counters"),
+        ({"config": []}, "lacks its configuration or its counters"),
+        ({"counters": None}, "lacks its configuration or its counters"),
+        ({"counters": {}}, "counter 'updates' of the checkpoint is None: allowed are whole numbers from 0"),
+        ({"counters": {"updates": "6"}}, "counter 'updates' of the checkpoint is '6'"),
+        ({"counters": {"updates": -1}}, "counter 'updates' of the checkpoint is -1"),
+    ],
+)
+def test_a_checkpoint_that_says_too_little_of_itself_is_refused(tmp_path, finished, change, says):
+    (tmp_path / CONFIG).write_bytes((finished.folder / CONFIG).read_bytes())
+    arrays, facts = read_checkpoint(finished.folder / CHECKPOINT)
+    write_checkpoint(tmp_path / CHECKPOINT, arrays, {**facts, **change})
+    with pytest.raises(InputError, match=says):
+        rapo.resume(tmp_path)
+
+
 def test_resuming_a_finished_run_changes_nothing(finished):
     before = (finished.folder / CHECKPOINT).read_bytes(), finished.metrics()
     rapo.resume(finished.folder, quiet=True)
@@ -255,21 +275,24 @@ def test_two_processes_do_not_train_one_run(tmp_path):
 
 
 def test_numbers_that_go_wrong_stop_the_run_and_name_the_last_good_checkpoint(tmp_path):
-    folder = tmp_path / "run"
-    with pytest.raises(TrainingError, match=r"the last good checkpoint is .*checkpoint\.safetensors"):
-        rapo.train(
-            "hopper",
-            algo="ppo",
-            steps=50 * PER_UPDATE,
-            out=folder,
-            quiet=True,
-            learning_rate=3.0,
-            save_every=1,
-            **SMALL,
-        )
+    training = Training(make_config("hopper", "ppo", steps=50 * PER_UPDATE, options=SMALL))
+    folder = create(training.config, tmp_path / "run").folder
+
+    def spoil(metrics):  # after the third update: a critic so far off that its error squared is infinite
+        if metrics["update"] == 3:
+            (player,) = training.learner.players
+            critic = jax.tree.map(lambda x: x + 1e30, player.parameters.critic)
+            spoilt = player._replace(parameters=player.parameters._replace(critic=critic))
+            training.learner = training.learner._replace(players=(spoilt,))
+
+    with pytest.raises(
+        TrainingError, match=r"at update 4: the last good checkpoint is .*checkpoint\.safetensors"
+    ):
+        drive(training, folder, spoil, save_every=2)
     arrays, facts = read_checkpoint(folder / CHECKPOINT)
     assert all(np.isfinite(a).all() for a in arrays.values())
-    assert facts["counters"]["updates"] == len(Run(folder).metrics())
+    assert facts["counters"]["updates"] == 2
+    assert len(Run(folder).metrics()) == 3
 
 
 def test_a_state_that_went_wrong_is_never_saved(tmp_path):

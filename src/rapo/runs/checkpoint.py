@@ -43,20 +43,27 @@ def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         raise InputError(f"file '{path}' is not a checkpoint of rapo: it lacks what one says of itself")
     if _digest(arrays, header["facts"]) != header["sha256"]:
         raise InputError(f"checkpoint '{path}' was altered after it was written: its digest does not match")
-    return arrays, _of_this_format(path, json.loads(header["facts"]))
+    return arrays, _facts(path, header["facts"])
 
 
 def read_facts(path: Path) -> dict[str, Any]:
     """The facts of a checkpoint alone: quick, and not checked against the arrays."""
     try:
         with safe_open(path, framework="numpy") as file:
-            facts = json.loads((file.metadata() or {})["facts"])
+            described = (file.metadata() or {})["facts"]
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise InputError(f"checkpoint '{path}' is damaged and can't be read: {error}") from None
-    return _of_this_format(path, facts)
+    return _facts(path, described)
 
 
-def _of_this_format(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
+def _facts(path: Path, described: str) -> dict[str, Any]:
+    """What a checkpoint says of itself, where that is of this format."""
+    try:
+        facts = json.loads(described)
+    except ValueError:
+        facts = None
+    if not isinstance(facts, dict):
+        raise InputError(f"file '{path}' is not a checkpoint of rapo: it describes itself by no JSON object")
     if facts.get("format") != FORMAT:
         raise InputError(
             f"checkpoint '{path}' has format {facts.get('format')}: this version of rapo reads {FORMAT}"

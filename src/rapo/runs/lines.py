@@ -48,7 +48,10 @@ class Lines:
 
     def sync(self) -> None:
         """Wait until all lines are on disk."""
-        os.fsync(self._file.fileno())
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self.cant(error) from None
 
     def close(self) -> None:
         """Finish the file; what could not be written has been complained of before."""

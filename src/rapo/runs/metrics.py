@@ -32,9 +32,9 @@ class MetricsWriter:
         try:
             (folder / "tensorboard").mkdir(exist_ok=True)
             self._events = EventsWriter(str(folder / "tensorboard" / "events"), f".{updates}")
-            if self._lines.kept:
-                step = self._lines.kept[-1]["steps"] + 1
-                self._events.write_event(Event(wall_time=time(), step=step, session_log={"status": 1}))
+            # A start: TensorBoard then forgets what was written from this step on, by a run that was killed.
+            step = self._lines.kept[-1]["steps"] + 1 if self._lines.kept else 0
+            self._events.write_event(Event(wall_time=time(), step=step, session_log={"status": 1}))
         except OSError as error:
             raise self._lines.cant(error) from None
 

@@ -77,10 +77,12 @@ class Run:
         if not (self.folder / CHECKPOINT).exists():
             return Training(config, threads)
         arrays, facts = read_checkpoint(self.folder / CHECKPOINT)
-        whose = f"checkpoint of run '{self.folder}' belongs to another run"
-        check_same(whose, facts["config"], config.describe())
+        was, counters = facts.get("config"), facts.get("counters")
+        if not isinstance(was, dict) or not isinstance(counters, dict):
+            raise InputError(f"checkpoint of run '{self.folder}' lacks its configuration or its counters")
+        check_same(f"checkpoint of run '{self.folder}' belongs to another run", was, config.describe())
         training = Training(config, threads)
-        restore(training, arrays, facts["counters"])
+        restore(training, arrays, counters)
         return training
 
     def check_trained(self) -> None:
@@ -102,7 +104,7 @@ class Run:
 
 
 def create(config: Config, folder: Path) -> Run:
-    """A folder for a new run, refused where anything is there already."""
+    """A folder for a new run, refused where anything is there already, hidden files apart."""
     try:
         if folder.exists() and (not folder.is_dir() or any(p.name[0] != "." for p in folder.iterdir())):
             raise InputError(

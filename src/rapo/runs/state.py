@@ -30,9 +30,15 @@ def gather(training: Training) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     return arrays, counters
 
 
-def restore(training: Training, arrays: Mapping[str, np.ndarray], counters: Mapping[str, int]) -> None:
+def restore(training: Training, arrays: Mapping[str, np.ndarray], counters: Mapping[str, Any]) -> None:
     """Go on from there, exactly."""
-    present, _ = gather(training)
+    present, counted = gather(training)
+    for name in counted:
+        if type(counters.get(name)) is not int or counters[name] < 0:
+            raise InputError(
+                f"counter '{name}' of the checkpoint is {counters.get(name)!r}: "
+                "allowed are whole numbers from 0"
+            )
     for name, array in present.items():
         if name not in arrays or arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
             raise InputError(

@@ -158,6 +158,37 @@ def test_bad_input_gets_one_sentence_and_a_status(arguments, says, tmp_path, cap
     assert error.count("\n") == 1
 
 
+def test_a_run_folder_in_use_or_damaged_gets_one_sentence_and_a_status(tmp_path, capsys):
+    folder = tmp_path / "run"
+    train = ["train", "hopper", "--algo", "ppo", "--steps", "256", "--set", *SMALL, "--out", str(folder)]
+    main(train)
+    checkpoint = folder / "checkpoint.safetensors"
+    content = checkpoint.read_bytes()
+    checkpoint.write_bytes(content[: len(content) // 2])
+    for arguments, says in (
+        (train, f"run folder '{folder}' exists and is not empty: "),
+        (["resume", str(folder)], f"checkpoint '{checkpoint}' is damaged and can't be read: "),
+    ):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        assert stopped.value.code == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"rapo: {says}")
+        assert error.count("\n") == 1
+    assert checkpoint.read_bytes() == content[: len(content) // 2]
+
+
+def test_a_run_whose_numbers_go_wrong_ends_with_a_sentence_and_status_1(tmp_path, capsys):
+    options = ("--set", *SMALL, "learning_rate=1e30")  # the first step leads beyond all numbers
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "hopper", "--algo", "ppo", "--steps", "256", "--out", str(tmp_path / "run"), *options])
+    assert stopped.value.code == 1
+    error = capsys.readouterr().err
+    assert "at update 1: there is no checkpoint yet; a lower learning_rate may help" in error
+    assert error.count("\n") == 1
+
+
 def test_a_user_sees_the_sentence_and_no_traceback(tmp_path):
     done = run("train", "hoper", folder=tmp_path)
     assert done.returncode == 2

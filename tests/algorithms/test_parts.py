@@ -295,9 +295,12 @@ class TestPusher:
         (lambda: Boltzmann(score_rate=0.0), "score_rate 0"),
         (lambda: Worst(fraction=0.0), "the worst 0 of trajectories"),
         (lambda: Pusher(strength=-1.0), "an adversary of strength -1"),
+        (lambda: Pusher(strength=float("inf")), "an adversary of strength inf"),
         (lambda: Exact(0), "0 iterations"),
         (lambda: AdvNet(advnet_steps=0), "advnet_steps 0"),
         (lambda: Adaptive(adapt_rate=0.0), "adapt_rate 0"),
+        (lambda: Adaptive(adapt_rate=float("inf")), "adapt_rate inf"),
+        (lambda: Boltzmann(mixture_adapts=float("inf")), "mixture_adapts is inf"),
         (lambda: find_algorithm("rappo"), "unknown algorithm 'rappo': did you mean 'rapo'"),
     ],
 )

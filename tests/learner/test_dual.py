@@ -191,6 +191,19 @@ def test_the_gradient_with_respect_to_the_values_is_the_tilted_weights(kind):
     np.testing.assert_allclose(whole, solved.weights, atol=1e-5)
 
 
+@pytest.mark.parametrize("budget", [0.0, 1e-3, 0.2, 1.0, 5.0])
+def test_the_gradient_of_the_worst_expectation_is_the_weights_that_attain_it(budget):
+    values = jnp.array([[0.3, -1.0, 2.0], [4.0, 5.0, 3.0], [7.0, 7.0, 7.0]])
+    weights = jnp.array([0.2, 0.3, 0.5])
+    solved = dual.solve(values, weights, budget)
+    gradient = jax.grad(lambda v: dual.solve(v, weights, budget).value.sum())(values)
+    np.testing.assert_allclose(gradient, solved.weights, atol=1e-5)
+    step = 1e-2  # and moving one value shows it, to the first order
+    for k in range(3):
+        up, down = (dual.solve(values.at[:, k].add(s), weights, budget).value for s in (step, -step))
+        np.testing.assert_allclose((up - down)[:2] / (2 * step), solved.weights[:2, k], atol=2e-3)
+
+
 def test_hard_minimum_and_mean_ignore_the_temperature():
     values, weights = jnp.array([[0.3, -1.0, 2.0]]), jnp.array([0.5, 0.0, 0.5])
     for temperature in (jnp.zeros(1), jnp.ones(1)):

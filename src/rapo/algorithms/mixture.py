@@ -1,6 +1,7 @@
 """How the mixture of models moves between updates: not at all, or toward those that hurt most."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 import jax.numpy as jnp
@@ -56,8 +57,8 @@ class Boltzmann:
                 f"score_rate {self.score_rate:g}, fastest {self.fastest:g} and scored_rows "
                 f"{self.scored_rows} were given: the first two are above 0, up to 1, the last at least 1"
             )
-        if self.mixture_adapts is not None and not self.mixture_adapts > 0:
-            raise InputError(f"mixture_adapts is {self.mixture_adapts:g}: it must be above 0")
+        if self.mixture_adapts is not None and not 0 < self.mixture_adapts < inf:
+            raise InputError(f"mixture_adapts is {self.mixture_adapts:g}: it must be above 0 and finite")
 
     def init(self, prior: Array) -> Mixture:
         """The prior, with nothing known of the models."""

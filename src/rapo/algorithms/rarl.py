@@ -1,6 +1,7 @@
 """RARL: PPO against a second policy that pushes the robot, trained in alternation."""
 
 from dataclasses import dataclass, replace
+from math import inf
 
 from rapo.algorithms.ppo import PPO
 from rapo.errors import InputError
@@ -21,11 +22,11 @@ class Pusher:
     """How many updates the adversary learns for, after that."""
 
     def __post_init__(self) -> None:
-        if not self.strength >= 0 or self.policy_turn < 1 or self.pusher_turn < 0:
+        if not 0 <= self.strength < inf or self.policy_turn < 1 or self.pusher_turn < 0:
             raise InputError(
                 f"an adversary of strength {self.strength:g} with turns of {self.policy_turn} and "
-                f"{self.pusher_turn} updates was asked for: the strength is at least 0, the policy's turn 1, "
-                "its own 0"
+                f"{self.pusher_turn} updates was asked for: the strength is at least 0 and finite, the "
+                "policy's turn at least 1, its own 0"
             )
 
     def bodies(self, task: Task) -> tuple[str, ...]:

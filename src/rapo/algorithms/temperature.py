@@ -109,10 +109,10 @@ class Adaptive:
     """How long the root finder runs that says what the worst case would be."""
 
     def __post_init__(self) -> None:
-        if not self.adapt_rate > 0 or self.iterations < 1:
+        if not 0 < self.adapt_rate < inf or self.iterations < 1:
             raise InputError(
                 f"adapt_rate {self.adapt_rate:g} and {self.iterations} iterations were given: "
-                "the rate is above 0, and iterations at least 1"
+                "the rate is above 0 and finite, and iterations at least 1"
             )
 
     def init(self, key: Array, observation: int, action: int) -> Any:

@@ -39,7 +39,8 @@ class Robust(NamedTuple):
     kl: Array
     """`[...]`, the part of the budget that is used."""
     weights: Array
-    """`[..., K]`, the tilted weights; also the gradient of the value with respect to the values."""
+    """`[..., K]`, the tilted weights; also the gradient of the value with respect to the values, but for a
+    minimum that several values share, where there are many."""
     gap: Array
     """`[...]`, dual minus primal value: (KL - epsilon) / eta, 0 where the answer is exact."""
 

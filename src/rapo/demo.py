@@ -1,7 +1,7 @@
 """The demonstration: RAPO and PPO learn Hopper for the same number of steps, then meet other physics.
 
-The budget is small, two minutes each or so, and so are the ensemble and the claim: it shows the whole path
-from training over a sweep to a report, not what the algorithms reach in the end.
+The budget is small, a few minutes for everything, and so are the ensemble and the claim: it shows the whole
+path from training over a sweep to a report, not what the algorithms reach in the end.
 """
 
 from collections.abc import Callable

@@ -10,7 +10,7 @@ from rapo.files import check_writable
 
 @dataclass(frozen=True)
 class Demo:
-    """Train RAPO and PPO on Hopper, about two minutes each, sweep them over other physics and report.
+    """Train RAPO and PPO on Hopper, sweep them over other physics and report: a few minutes in all.
 
     A demo that was interrupted goes on where it was; one that was finished is measured again.
     """

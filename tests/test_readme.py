@@ -9,8 +9,8 @@ import pytest
 
 from rapo import demo
 from rapo.algorithms import ALGORITHMS
-from rapo.results.tracking import read_flights, summaries, words
-from rapo.runs.tracking import SETTINGS
+from rapo.tasks.quadrotor.flight_scores import read_flights, summaries, words
+from rapo.tasks.quadrotor.flights import SETTINGS
 from rapo.theory.statement import Verdict
 
 ROOT = Path(__file__).parents[1]

@@ -1,24 +1,58 @@
 """rapo: policies that keep working when the physics changes."""
 
-from collections.abc import Iterable
-from pathlib import Path
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from rapo import xla as _xla  # noqa: F401
-from rapo.algorithms import ALGORITHMS, Algorithm, find_algorithm
-from rapo.errors import InputError, TrainingError
-from rapo.robust import Reweighted, RobustValue, reweight, robust_value
-from rapo.runs.evaluate import Actor, Evaluated, evaluate
-from rapo.runs.grid import read_grid, run_grid
-from rapo.runs.run import Run
-from rapo.runs.search import search
-from rapo.runs.start import resume, train
-from rapo.runs.sweep import sweep
-from rapo.runs.tracking import track
-from rapo.world.dynamics import Dynamics, Parameter
-from rapo.world.mujoco_cpu import MujocoSimulator
-from rapo.world.simulator import Branches, Divergence, FreshDynamics, Simulator, Snapshot, Step
-from rapo.world.task import Data, Task
-from rapo.world.tasks import TASKS, make_task
+
+if TYPE_CHECKING:
+    from rapo.algorithms import ALGORITHMS, Algorithm, find_algorithm
+    from rapo.errors import InputError, TrainingError
+    from rapo.evaluation.evaluate import Evaluated, evaluate
+    from rapo.evaluation.measurement import Measurement
+    from rapo.evaluation.search import search
+    from rapo.evaluation.sweep import sweep
+    from rapo.grids.grid_file import read_grid
+    from rapo.grids.runner import run_grid
+    from rapo.reporting.write_report import report
+    from rapo.robust import Reweighted, RobustValue, reweight, robust_value
+    from rapo.runs.run import Run
+    from rapo.runs.start import resume, train
+    from rapo.tasks.quadrotor.flights import track
+    from rapo.training.actor import Actor
+    from rapo.world.dynamics import Dynamics, Parameter
+    from rapo.world.engines import make_simulator
+    from rapo.world.find_task import TASKS, make_task
+    from rapo.world.mujoco_cpu import MujocoSimulator
+    from rapo.world.simulator import Branches, Divergence, FreshDynamics, Simulator, Snapshot, Step
+    from rapo.world.task import Data, Task
+
+__version__ = "0.2.0"
+
+_HOMES = {
+    "rapo.algorithms": ("ALGORITHMS", "Algorithm", "find_algorithm"),
+    "rapo.errors": ("InputError", "TrainingError"),
+    "rapo.evaluation.evaluate": ("Evaluated", "evaluate"),
+    "rapo.evaluation.measurement": ("Measurement",),
+    "rapo.evaluation.search": ("search",),
+    "rapo.evaluation.sweep": ("sweep",),
+    "rapo.grids.grid_file": ("read_grid",),
+    "rapo.grids.runner": ("run_grid",),
+    "rapo.reporting.write_report": ("report",),
+    "rapo.robust": ("Reweighted", "RobustValue", "reweight", "robust_value"),
+    "rapo.runs.run": ("Run",),
+    "rapo.runs.start": ("resume", "train"),
+    "rapo.tasks.quadrotor.flights": ("track",),
+    "rapo.training.actor": ("Actor",),
+    "rapo.world.dynamics": ("Dynamics", "Parameter"),
+    "rapo.world.engines": ("make_simulator",),
+    "rapo.world.find_task": ("TASKS", "make_task"),
+    "rapo.world.mujoco_cpu": ("MujocoSimulator",),
+    "rapo.world.simulator": ("Branches", "Divergence", "FreshDynamics", "Simulator", "Snapshot", "Step"),
+    "rapo.world.task": ("Data", "Task"),
+}
+"""Where each public name is: it is loaded when it is first asked for, so that `import rapo` takes no time."""
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ALGORITHMS",
@@ -32,6 +66,7 @@ __all__ = [
     "Evaluated",
     "FreshDynamics",
     "InputError",
+    "Measurement",
     "MujocoSimulator",
     "Parameter",
     "Reweighted",
@@ -44,6 +79,7 @@ __all__ = [
     "TrainingError",
     "evaluate",
     "find_algorithm",
+    "make_simulator",
     "make_task",
     "read_grid",
     "report",
@@ -58,8 +94,12 @@ __all__ = [
 ]
 
 
-def report(folders: Iterable[str | Path], out: str | Path, seed: int = 0) -> Path:
-    """Write a report of all runs in `folders` into the folder `out`; return the page."""
-    from rapo.results.report import report  # imported here: plotting is slow to import
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'rapo' has no attribute '{name}'")
+    found = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return found
 
-    return report(folders, out, seed)
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

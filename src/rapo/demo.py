@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from rapo.config import make_config
 from rapo.errors import InputError
+from rapo.evaluation.sweep import sweep
 from rapo.runs.run import CONFIG, Run
 from rapo.runs.start import resume, start
-from rapo.runs.sweep import sweep
+from rapo.training.config import make_config
 
 ALGORITHMS = ("rapo", "ppo")
 SCALES = (0.5, 0.75, 1.0, 1.25, 1.5)

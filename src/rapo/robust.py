@@ -2,18 +2,16 @@
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rapo.arrays import Floats
 from rapo.errors import InputError
+from rapo.heavy import compiled, jax
 from rapo.learner import boltzmann, dual
 
-Floats = NDArray[np.float64]
-
-
-_solve_compiled = jax.jit(dual.solve)
-_reweight_compiled = jax.jit(boltzmann.reweight)
+_solve_compiled = compiled()(dual.solve)
+_reweight_compiled = compiled()(boltzmann.reweight)
 
 
 class RobustValue(NamedTuple):

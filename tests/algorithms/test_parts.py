@@ -17,7 +17,7 @@ from rapo.algorithms.targets import Mean, Robust, Taken
 from rapo.algorithms.temperature import Adaptive, AdvNet, Exact
 from rapo.errors import InputError
 from rapo.learner.budget import Budget
-from rapo.world.tasks import make_task
+from rapo.world.find_task import make_task
 
 KEY = jax.random.key(0)
 

@@ -4,8 +4,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from rapo.config import make_config
 from rapo.runs.display import shown
+from rapo.training.config import make_config
 
 METRICS = {"return": 120.0, "episodes": 4, "robust_gap": 0.25, "mixture": [0.5, 0.25, 0.25]}
 

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 import rapo
-from rapo.config import make_config
 from rapo.errors import InputError
 from rapo.learner import networks, normalize
 from rapo.runs.heatmap import Heatmap, read_heatmap
-from rapo.runs.lines import read_lines
-from rapo.train import Training
+from rapo.runs.json_lines import read_lines
+from rapo.training.config import make_config
+from rapo.training.loop import Training
 
 TINY = {"num_envs": 4, "horizon": 8, "minibatches": 2, "epochs": 1}
 

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 CODE = """
-from rapo.config import make_config
-from rapo.train import Training
+from rapo.training.config import make_config
+from rapo.training.loop import Training
 
 training = Training(make_config("walker2d", "rapo", options={"num_envs": 32, "horizon": 64, "models": 16}))
 training.update()

@@ -9,7 +9,7 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore[reportAttributeAccessIssue]
 
 from rapo.errors import InputError
-from rapo.runs.lines import Lines
+from rapo.runs.json_lines import Lines
 from rapo.runs.metrics import MetricsWriter, read_metrics
 
 ROWS = [

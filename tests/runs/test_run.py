@@ -19,13 +19,13 @@ import rapo
 from rapo.algorithms.draws import Uniform
 from rapo.algorithms.ppo import PPO
 from rapo.cli import main
-from rapo.config import make_config
 from rapo.errors import InputError, TrainingError
+from rapo.evaluation.nominal import nominal
 from rapo.runs.checkpoint import read_checkpoint, write_checkpoint
 from rapo.runs.heatmap import read_heatmap
-from rapo.runs.nominal import nominal
 from rapo.runs.run import CHECKPOINT, CONFIG, Run, check_finite, create, drive, save
-from rapo.train import Training
+from rapo.training.config import make_config
+from rapo.training.loop import Training
 
 SMALL = {"num_envs": 8, "horizon": 16, "minibatches": 4, "epochs": 2}
 SET = [f"{name}={value}" for name, value in SMALL.items()]

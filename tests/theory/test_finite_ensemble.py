@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rapo.theory import finite_ensemble, finite_operator, finite_temperature
+from rapo.theory.statements import finite_ensemble, finite_operator, finite_temperature
 from rapo.theory.tilting import curvature, tilted, worst
 
 often = settings(deadline=None, max_examples=30, derandomize=True, database=None)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rapo.tabular.ensemble import divergence, joint
-from rapo.theory import joint_budget
+from rapo.theory.statements import joint_budget
 from rapo.theory.tilting import worst
 
 often = settings(deadline=None, max_examples=40, derandomize=True, database=None)

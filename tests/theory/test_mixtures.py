@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rapo.theory import mixtures
+from rapo.theory.statements import mixtures
 from rapo.theory.tilting import tilted, worst
 
 often = settings(deadline=None, max_examples=50, derandomize=True, database=None)

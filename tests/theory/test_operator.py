@@ -20,8 +20,9 @@ from rapo.tabular import (
 )
 from rapo.tabular.ensemble import divergence
 from rapo.tabular.markov import average
-from rapo.theory import approximate, operator, policies, value_drop
 from rapo.theory.statement import Verdict
+from rapo.theory.statements import approximate, policies, value_drop
+from rapo.theory.statements import contraction as operator
 from rapo.theory.tilting import tilted
 from rapo.theory.worlds import SHAPE, copies, fitted, interior, oscillation, worlds
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rapo.theory import sampling
+from rapo.theory.statements import sampling
 from rapo.theory.tilting import tilted, worst
 
 often = settings(deadline=None, max_examples=40, derandomize=True, database=None)

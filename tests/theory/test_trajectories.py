@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rapo.tabular.ensemble import divergence
-from rapo.theory import trajectories
+from rapo.theory.statements import whole_trajectories as trajectories
 
 often = settings(deadline=None, max_examples=40, derandomize=True, database=None)
 

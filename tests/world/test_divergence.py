@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rapo.world.find_task import TASKS, make_task
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.physics import Physics
-from rapo.world.tasks import TASKS, make_task
 
 N = 8
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rapo.errors import InputError
+from rapo.world.find_task import LOCOMOTION, TASKS, make_task
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Simulator, Snapshot
-from rapo.world.tasks import LOCOMOTION, TASKS, make_task
 
 N = 12
 

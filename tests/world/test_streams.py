@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from rapo.errors import InputError
-from rapo.world.streams import check_seed, hashed, stream
+from rapo.world.hashing import hashed
+from rapo.world.streams import check_seed, stream
 
 
 def test_a_stream_depends_on_its_numbers_alone():

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-import jax.numpy as jnp
-from jax import Array
-
 from rapo.algorithms.spec import Trajectories
 from rapo.errors import InputError
-from rapo.learner.episodes import among_worst
+from rapo.heavy import Array, jnp
+from rapo.learner.worst_trajectories import among_worst
 
 
 @dataclass(frozen=True)

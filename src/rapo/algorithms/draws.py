@@ -5,10 +5,10 @@ from typing import Literal
 
 import numpy as np
 
+from rapo.arrays import Floats
 from rapo.errors import InputError
 from rapo.world.dynamics import Dynamics
 from rapo.world.simulator import FreshDynamics
-from rapo.world.task import Floats
 
 
 @dataclass(frozen=True)

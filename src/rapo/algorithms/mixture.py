@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-import jax.numpy as jnp
-from jax import Array
-
 from rapo.algorithms.spec import Mixture, Report, Steps
 from rapo.errors import InputError
+from rapo.heavy import Array, jnp
 from rapo.learner import boltzmann, budget
+from rapo.learner.advantages import branch_values
 from rapo.learner.budget import Budget
-from rapo.learner.targets import branch_values
 
 
 @dataclass(frozen=True)

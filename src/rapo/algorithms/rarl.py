@@ -3,11 +3,12 @@
 from dataclasses import dataclass, replace
 from math import inf
 
+import numpy as np
+
 from rapo.algorithms.ppo import PPO
+from rapo.arrays import Floats, Singles
 from rapo.errors import InputError
-from rapo.learner import adversary
-from rapo.learner.rollout import Singles
-from rapo.world.task import Floats, Task
+from rapo.world.task import Task
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,26 @@ class Pusher:
 
     def forces(self, task: Task, pushes: Singles) -> Floats:
         """Forces within the limit."""
-        limit = adversary.force_limit(task, self.strength)
-        return adversary.forces(pushes, len(task.pushed_bodies), task.pushed_axes, limit)
+        limit = force_limit(task, self.strength)
+        return bounded_forces(pushes, len(task.pushed_bodies), task.pushed_axes, limit)
 
     def learns(self, update: int) -> bool:
         """The policy has the first turn."""
         return update % (self.policy_turn + self.pusher_turn) >= self.policy_turn
+
+
+def force_limit(task: Task, strength: float) -> float:
+    """The largest force in newtons along each axis: `strength` times the robot's weight."""
+    gravity = float(np.sqrt((task.model.opt.gravity**2).sum()))
+    return strength * float(task.model.body_mass.sum()) * gravity
+
+
+def bounded_forces(pushes: Singles, bodies: int, axes: tuple[int, ...], limit: float) -> Floats:
+    """Forces `[N, bodies, 6]` for pushes `[N, bodies * axes]`: a push of 1 or more is the limit."""
+    applied = np.zeros((len(pushes), bodies, 6))
+    bounded = np.clip(pushes, -1, 1).reshape(len(pushes), bodies, len(axes))
+    applied[:, :, axes] = limit * bounded
+    return applied
 
 
 RARL = replace(

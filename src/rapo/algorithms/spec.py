@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from jax import Array
 
-from rapo.learner.rollout import Singles
-from rapo.learner.targets import branch_values
+from rapo.arrays import Floats, Singles
+from rapo.heavy import Array
+from rapo.learner.advantages import branch_values
 from rapo.world.dynamics import Dynamics
 from rapo.world.simulator import FreshDynamics
-from rapo.world.task import Floats, Task
+from rapo.world.task import Task
 
 Report = dict[str, Array]
 """What goes into the metrics: scalars, or one number for each model."""

@@ -3,17 +3,15 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from rapo.algorithms.spec import Report, Steps
 from rapo.algorithms.temperature import Adaptive, AdvNet, Exact
 from rapo.errors import InputError
+from rapo.heavy import Array, jax, jnp
 from rapo.learner import advnet, dual
+from rapo.learner.advantages import branch_values
 from rapo.learner.budget import Budget
-from rapo.learner.targets import branch_values
 
 
 @dataclass(frozen=True)

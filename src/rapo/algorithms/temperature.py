@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal
 
-import jax.numpy as jnp
-import optax
-from jax import Array
-
 from rapo.algorithms.spec import Report
 from rapo.errors import InputError
+from rapo.heavy import Array, jnp, optax
 from rapo.learner import advnet, budget, dual
 from rapo.learner.networks import HIDDEN
 

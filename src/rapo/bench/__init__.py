@@ -5,7 +5,8 @@ from time import perf_counter
 
 from mjbatch import Batch
 
-from rapo.world.task import Floats, Task
+from rapo.arrays import Floats
+from rapo.world.task import Task
 
 FEWEST_TURNS = 8
 

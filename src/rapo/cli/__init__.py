@@ -6,14 +6,14 @@ from typing import Annotated
 
 import tyro
 
-from rapo.cli.bench import Bench
-from rapo.cli.demo import Demo
-from rapo.cli.evidence import Eval, Search, Sweep
-from rapo.cli.grid import Grid
-from rapo.cli.report import Report
-from rapo.cli.theory import Theory
-from rapo.cli.train import Resume, Train
-from rapo.cli.world import Options, Tasks
+from rapo.cli.bench_command import Bench
+from rapo.cli.demo_command import Demo
+from rapo.cli.grid_command import Grid
+from rapo.cli.list_command import Options, Tasks
+from rapo.cli.measure_command import Eval, Search, Sweep
+from rapo.cli.report_command import Report
+from rapo.cli.theory_command import Theory
+from rapo.cli.train_command import Resume, Train
 from rapo.errors import InputError, TheoryError, TrainingError
 
 Command = (

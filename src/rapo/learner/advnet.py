@@ -8,13 +8,11 @@ to 0 and the target to minus infinity.) The penalty is taken before the projecti
 left to penalise.
 """
 
+from __future__ import annotations
+
 from typing import Any, Literal, NamedTuple
 
-import jax
-import jax.numpy as jnp
-import optax
-from jax import Array
-
+from rapo.heavy import Array, jax, jnp, optax
 from rapo.learner import dual
 from rapo.learner.networks import HIDDEN, Layers, forward, init_layers
 

@@ -6,9 +6,7 @@ KL(w || rho) = kappa: the same tilt as `dual`, over models instead of next state
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
-from jax import Array
-
+from rapo.heavy import Array, jnp
 from rapo.learner import dual
 
 

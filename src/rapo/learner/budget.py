@@ -6,10 +6,8 @@ epsilon is the budget of a step (trajectory level), kappa that of the mixture (m
 from dataclasses import dataclass
 from math import isfinite
 
-import jax.numpy as jnp
-from jax import Array
-
 from rapo.errors import InputError
+from rapo.heavy import Array, jnp
 
 
 @dataclass(frozen=True)

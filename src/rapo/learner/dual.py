@@ -14,9 +14,7 @@ All functions take values `[..., K]`, weights `[..., K]` or `[K]`, temperatures 
 
 from typing import Literal, NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jax import Array
+from rapo.heavy import Array, jax, jnp
 
 Target = Literal["tilted", "soft", "dual", "hard-min", "mean"]
 

@@ -3,9 +3,7 @@
 from itertools import pairwise
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jax import Array
+from rapo.heavy import Array, jax, jnp
 
 Layers = list[dict[str, Array]]
 """A network: `kernel` `[in, out]` and `bias` `[out]` of each layer, first to last."""

@@ -13,8 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from rapo.config import Config
 from rapo.runs.run import Display
+from rapo.training.config import Config
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 LINES = 20

@@ -9,17 +9,16 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
-from jax import Array
 
 from rapo.errors import InputError
-from rapo.learn import Learner
+from rapo.heavy import Array, compiled
 from rapo.learner import networks, normalize
-from rapo.runs.evaluate import actor
-from rapo.runs.lines import Lines, read_lines
-from rapo.train import Training
-from rapo.world.mujoco_cpu import MujocoSimulator
+from rapo.runs.json_lines import Lines, read_lines
+from rapo.training.actor import actor
+from rapo.training.loop import Training
+from rapo.training.update import Learner
+from rapo.world.engines import make_simulator
 
 FILE = "heatmap.jsonl"
 SCALES = 41
@@ -63,7 +62,9 @@ class Heatmap:
         self._models = np.concatenate((*rows, task.dynamics.nominal(0)))
         self.simulated = len(self._models) * min(STATES, training.config.settings.num_envs)
         """Simulated steps of one row."""
-        self._simulator = MujocoSimulator(task, 1, seed=0, threads=training.threads, chunk=CHUNK)
+        self._simulator = make_simulator(
+            task, 1, engine=training.config.engine, seed=0, threads=training.threads, chunk=CHUNK
+        )
 
     def __call__(self, training: Training) -> None:
         """Record this update, if it is one of those to record."""
@@ -99,7 +100,7 @@ class Heatmap:
         return [mean[i : i + SCALES] for i in range(0, len(mean), SCALES)]
 
 
-@jax.jit
+@compiled()
 def _expected(learner: Learner, observation: Array) -> Array:
     """What the critic expects of observations `[..., observation]`, in units of return."""
     seen = normalize.normalise(learner.observations, observation)

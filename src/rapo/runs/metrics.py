@@ -9,7 +9,7 @@ from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
 from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
 
-from rapo.runs.lines import Lines, read_lines
+from rapo.runs.json_lines import Lines, read_lines
 
 FILE = "metrics.jsonl"
 

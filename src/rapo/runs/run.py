@@ -21,16 +21,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from rapo.algorithms.spec import Algorithm
-from rapo.config import Config, make_config
 from rapo.errors import BusyError, InputError, Interrupted, TrainingError
 from rapo.files import write_atomically
 from rapo.runs.checkpoint import read_checkpoint, write_checkpoint
-from rapo.runs.evaluate import Actor, actor
 from rapo.runs.heatmap import Heatmap
 from rapo.runs.interrupt import interrupts
 from rapo.runs.metrics import MetricsWriter, read_metrics
 from rapo.runs.state import gather, restore
-from rapo.train import Training
+from rapo.training.actor import Actor, actor
+from rapo.training.config import Config, identity, make_config
+from rapo.training.loop import Training
+from rapo.world.engines import ENGINE
 from rapo.world.task import Task
 
 CONFIG, CHECKPOINT = "config.json", "checkpoint.safetensors"
@@ -60,7 +61,12 @@ class Run:
             task = said["task"] if self.task is None else self.task
             algo = said["algo"] if self.algo is None else self.algo
             return make_config(
-                task, algo, steps=said["steps"], seed=said["seed"], options=dict(said["options"])
+                task,
+                algo,
+                steps=said["steps"],
+                seed=said["seed"],
+                engine=said.get("engine", ENGINE),
+                options=dict(said["options"]),
             )
         except InputError as error:
             raise InputError(f"{CONFIG} of run '{self.folder}' can't be used: {error}") from None
@@ -78,7 +84,7 @@ class Run:
             return Training(config, threads)
         arrays, facts = read_checkpoint(self.folder / CHECKPOINT)
         was, counters = facts.get("config"), facts.get("counters")
-        if not isinstance(was, dict) or not isinstance(counters, dict):
+        if not isinstance(was, dict) or "options" not in was or not isinstance(counters, dict):
             raise InputError(f"checkpoint of run '{self.folder}' lacks its configuration or its counters")
         check_same(f"checkpoint of run '{self.folder}' belongs to another run", was, config.describe())
         training = Training(config, threads)
@@ -164,7 +170,8 @@ def _went_wrong(name: str, value: Any, update: int, folder: Path) -> TrainingErr
 
 
 def check_same(whose: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse what a run left that was configured otherwise: `whose`, and what differs."""
+    """Refuse the description of a run that learns other numbers than this one; `whose` begins the error."""
+    was, now = identity(was), identity(now)
     if was == now:
         return
     pairs = [(key, was.get(key), now.get(key)) for key in {**was, **now}]

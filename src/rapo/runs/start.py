@@ -7,11 +7,12 @@ from typing import Any
 from rich.console import Console
 
 from rapo.algorithms.spec import Algorithm
-from rapo.config import Config, make_config
 from rapo.errors import InputError
 from rapo.runs.display import shown
 from rapo.runs.run import Display, Run, alone, create, drive
-from rapo.train import Training
+from rapo.training.config import Config, make_config
+from rapo.training.loop import Training
+from rapo.world.engines import ENGINE
 from rapo.world.task import Task
 
 SAVE_EVERY = 25
@@ -27,14 +28,16 @@ def train(
     save_every: int = SAVE_EVERY,
     quiet: bool = False,
     threads: int = 0,
+    engine: str = ENGINE,
     **options: Any,
 ) -> Run:
     """Train a policy and return the run, whose folder is `out`, or one named after what is trained.
 
     options: any option of the algorithm, such as `epsilon=0.2` or `num_envs=64`; `rapo options` lists them.
-    save_every: updates between checkpoints; quiet: show nothing; threads: 0 means all cores.
+    save_every: updates between checkpoints; quiet: show nothing; threads: 0 means all cores;
+    engine: what simulates.
     """
-    config = make_config(task, algo, steps=steps, seed=seed, options=options)
+    config = make_config(task, algo, steps=steps, seed=seed, engine=engine, options=options)
     return start(config, out, save_every=save_every, quiet=quiet, threads=threads)
 
 

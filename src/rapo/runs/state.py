@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from rapo.errors import InputError
-from rapo.train import Training
+from rapo.heavy import jax, jnp
+from rapo.training.loop import Training
 from rapo.world.simulator import Snapshot
 
 

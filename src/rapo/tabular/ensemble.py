@@ -13,13 +13,12 @@ alone, their outcomes left as they are, is `rapo.robust_value` of their mean ret
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rapo.arrays import Floats
 from rapo.errors import InputError
 from rapo.learner.budget import check_budget
 from rapo.robust import robust_value
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
+from rapo.arrays import Floats
 from rapo.errors import InputError
-from rapo.tabular.mdp import Floats, Mdp
+from rapo.tabular.mdp import Mdp
 
 _DENSE = 2000
 """Up to so many states a dense solve is quicker than one that looks for zeros."""

@@ -10,11 +10,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rapo.arrays import Bools, Floats
 from rapo.errors import InputError
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
-Bools = NDArray[np.bool_]
 
 _SUM = 1e-6
 """How far the sum of a row may be from 1 before it is no distribution."""

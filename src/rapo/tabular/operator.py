@@ -16,10 +16,11 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
+from rapo.arrays import Floats
 from rapo.errors import InputError
 from rapo.learner import dual
 from rapo.tabular import balls
-from rapo.tabular.mdp import Floats, Mdp, numbers
+from rapo.tabular.mdp import Mdp, numbers
 
 Ball = Literal["kl", "chi-square", "total-variation"]
 BALLS: tuple[Ball, ...] = ("kl", "chi-square", "total-variation")

@@ -14,10 +14,11 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
+from rapo.arrays import Floats
 from rapo.errors import InputError
 from rapo.tabular import operator
 from rapo.tabular.markov import average, exact_value, occupancy
-from rapo.tabular.mdp import Floats, Mdp
+from rapo.tabular.mdp import Mdp
 from rapo.tabular.operator import Ball, Model
 
 TOLERANCE = 1e-8

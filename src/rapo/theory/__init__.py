@@ -29,23 +29,32 @@ __all__ = [
 ]
 
 
-def _part(short: str, title: str, *modules: str) -> Part:
+def _part(name: str, short: str, title: str, *modules: str) -> Part:
     """The statements of one module, or of several that belong together."""
-    found = (import_module(f"{__name__}.{module}").STATEMENTS for module in modules)
-    return Part(modules[0], short, title, tuple(one for statements in found for one in statements))
+    found = (import_module(f"{__name__}.statements.{module}").STATEMENTS for module in modules)
+    return Part(name, short, title, tuple(one for statements in found for one in statements))
 
 
 PARTS = (
-    _part("Expectation", "The worst expectation in a KL ball", "expectation"),
-    _part("Temperature", "The temperature, and what an error in it costs", "temperature"),
-    _part("AdvNet", "AdvNet: its targets and its losses", "advnet"),
-    _part("Other balls", "Balls other than KL's", "balls"),
-    _part("Operator", "The robust Bellman operator", "operator", "approximate"),
-    _part("Policies", "Policies and their worst cases", "policies", "value_drop"),
-    _part("Sampling", "The dual from samples", "sampling"),
-    _part("Mixtures", "Mixtures of models", "mixtures"),
-    _part("Joint budget", "One budget for models and trajectories", "joint_budget", "trajectories"),
+    _part("expectation", "Expectation", "The worst expectation in a KL ball", "expectation"),
     _part(
+        "temperature", "Temperature", "The temperature, and what an error in it costs", "temperature_errors"
+    ),
+    _part("advnet", "AdvNet", "AdvNet: its targets and its losses", "learned_temperature"),
+    _part("balls", "Other balls", "Balls other than KL's", "other_balls"),
+    _part("operator", "Operator", "The robust Bellman operator", "contraction", "approximate"),
+    _part("policies", "Policies", "Policies and their worst cases", "policies", "value_drop"),
+    _part("sampling", "Sampling", "The dual from samples", "sampling"),
+    _part("mixtures", "Mixtures", "Mixtures of models", "mixtures"),
+    _part(
+        "joint_budget",
+        "Joint budget",
+        "One budget for models and trajectories",
+        "joint_budget",
+        "whole_trajectories",
+    ),
+    _part(
+        "finite_ensemble",
         "Finite ensembles",
         "K models in place of a family",
         "finite_ensemble",

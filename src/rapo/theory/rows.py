@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rapo.arrays import Floats
 from rapo.tabular.ensemble import divergence
-from rapo.tabular.mdp import Floats
 from rapo.theory import tilting
 
 COUNT = 2000

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rapo.arrays import Floats
 from rapo.robust import RobustValue, robust_value
-from rapo.tabular.mdp import Floats
 
 BLOCK = (512, 8)
 """Rows and their length as they are given to the solver, padded, so that it is compiled but once."""

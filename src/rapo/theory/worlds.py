@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rapo.arrays import Floats
 from rapo.tabular import Mdp, inventory, machine_replacement, random_mdp, slippery_grid
-from rapo.tabular.mdp import Floats
 
 Ints = NDArray[np.int64]
 

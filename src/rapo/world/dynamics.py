@@ -5,29 +5,32 @@ and turns rows of parameter values `[n, P]` into model fields. The same table fe
 simulator, the command line and the axes of the plots.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rapo.arrays import Floats
 from rapo.errors import InputError, unknown
+from rapo.heavy import mujoco
 
 Range = tuple[float, float]
-Floats = NDArray[np.float64]
 
 _OBJECTS = {
-    "body": ("body", "nbody", mujoco.mjtObj.mjOBJ_BODY),
-    "geom": ("geom", "ngeom", mujoco.mjtObj.mjOBJ_GEOM),
-    "site": ("site", "nsite", mujoco.mjtObj.mjOBJ_SITE),
-    "actuator": ("actuator", "nu", mujoco.mjtObj.mjOBJ_ACTUATOR),
-    "tendon": ("tendon", "ntendon", mujoco.mjtObj.mjOBJ_TENDON),
-    "jnt": ("joint", "njnt", mujoco.mjtObj.mjOBJ_JOINT),
-    "dof": ("joint", "njnt", mujoco.mjtObj.mjOBJ_JOINT),
+    "body": ("body", "nbody", "mjOBJ_BODY"),
+    "geom": ("geom", "ngeom", "mjOBJ_GEOM"),
+    "site": ("site", "nsite", "mjOBJ_SITE"),
+    "actuator": ("actuator", "nu", "mjOBJ_ACTUATOR"),
+    "tendon": ("tendon", "ntendon", "mjOBJ_TENDON"),
+    "jnt": ("joint", "njnt", "mjOBJ_JOINT"),
+    "dof": ("joint", "njnt", "mjOBJ_JOINT"),
 }
+"""By the beginning of a field's name: what its rows are called, their number in mjModel, and their mjtObj."""
 _POSITIVE = ("body_mass", "body_inertia")
 _NOT_NEGATIVE = ("geom_friction", "dof_damping", "dof_armature", "dof_frictionloss")
 _DERIVED = (
@@ -130,7 +133,7 @@ class Dynamics:
             raise unknown("parameter", name, self.names)
         return self.names.index(name)
 
-    def with_ranges(self, name: str, *, train: Range | None = None, test: Range | None = None) -> "Dynamics":
+    def with_ranges(self, name: str, *, train: Range | None = None, test: Range | None = None) -> Dynamics:
         """The same table with other ranges for one parameter."""
         old = self[name]
         new = replace(
@@ -323,7 +326,9 @@ def _ids(model: mujoco.MjModel, names: Sequence[str], field: str) -> NDArray[np.
     if prefix not in _OBJECTS:
         raise InputError(f"{field} has no named rows: allowed with names are {', '.join(_OBJECTS)} fields")
     kind, count, number = _OBJECTS[prefix]
-    known = [mujoco.mj_id2name(model, number, i) for i in range(getattr(model, count))]
+    known = [
+        mujoco.mj_id2name(model, getattr(mujoco.mjtObj, number), i) for i in range(getattr(model, count))
+    ]
     rows: list[int] = []
     for name in names:
         if name not in known:

@@ -9,16 +9,16 @@ For models whose joints are free bodies and hinges or slides with a motor each, 
 a solver in which accelerations determine the forces (Newton or CG); others are refused.
 """
 
+from __future__ import annotations
+
 from copy import copy
 
-import mujoco
 import numpy as np
-from mjbatch import Batch
 from numpy.typing import NDArray
 
+from rapo.arrays import Floats
 from rapo.errors import InputError
-
-Floats = NDArray[np.float64]
+from rapo.heavy import mjbatch, mujoco
 
 _CROSS = np.array([[0, 2, 1], [2, 0, 0], [1, 0, 0]])
 _CROSS_SIGN = np.array([[0.0, 1, -1], [-1, 0, 1], [1, -1, 0]])
@@ -50,14 +50,14 @@ def is_needed(model: mujoco.MjModel, fields: tuple[str, ...]) -> bool:
 class LastStage:
     """A second batch of simulations that looks at the last Runge-Kutta stage of a first one."""
 
-    def __init__(self, model: mujoco.MjModel, stepped: Batch) -> None:
+    def __init__(self, model: mujoco.MjModel, stepped: mjbatch.Batch) -> None:
         joints = _driven_joints(model)
         # The accelerations of the last stage are the warm start of the next: no iterations are needed,
         # nor what Newton's method prepares for them.
         model = copy(model)
         model.opt.iterations = 0
         model.opt.solver = mujoco.mjtSolver.mjSOL_CG
-        self.batch = Batch(model, stepped.num_sims, stepped.num_threads)
+        self.batch = mjbatch.Batch(model, stepped.num_sims, stepped.num_threads)
         self._state, qpos, qvel = (self.batch.bind(field) for field in ("state", "qpos", "qvel"))
         self._stepped_state = stepped.bind("state")
         self._inputs = slice(1 + model.nq + model.nv, None)
@@ -87,7 +87,7 @@ class LastStage:
 class _FreeBody:
     """Live arrays of a free body: where it was in the last stage, and where that is to be written."""
 
-    def __init__(self, stepped: Batch, body: int, qpos: Floats, qvel: Floats) -> None:
+    def __init__(self, stepped: mjbatch.Batch, body: int, qpos: Floats, qvel: Floats) -> None:
         cvel = stepped.bind("cvel")[:, body]
         self._xpos, self._xquat = stepped.bind("xpos")[:, body], stepped.bind("xquat")[:, body]
         self._inverse = stepped.bind("xmat")[:, body].reshape(-1, 3, 3).transpose(0, 2, 1)

@@ -1,11 +1,12 @@
 """Reading an MJCF file into the mjModel a task runs on."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from pathlib import Path
 
-import mujoco
-
 from rapo.errors import InputError
+from rapo.heavy import mujoco
 
 POST_CONSTRAINT_FIELDS = ("cacc", "cfrc_int", "cfrc_ext")
 """mjData fields that only `mj_rnePostConstraint` fills in."""

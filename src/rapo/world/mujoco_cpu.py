@@ -11,8 +11,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rapo.arrays import Bools, Floats, Ids
 from rapo.errors import InputError
-from rapo.world.given import (
+from rapo.world.arguments import (
     body_ids,
     check_counts,
     check_snapshot,
@@ -22,11 +23,11 @@ from rapo.world.given import (
     checked_mask,
     checked_states,
 )
-from rapo.world.physics import Ids, Physics
-from rapo.world.reading import Reader, Reading
+from rapo.world.physics import Physics
 from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, Step
+from rapo.world.step_reader import Reader, Reading
 from rapo.world.streams import DYNAMICS, STATES, check_seed, stream
-from rapo.world.task import Bools, Data, Floats, States, Task
+from rapo.world.task import Data, States, Task
 
 KEPT_DIVERGENCES = 16
 

@@ -3,15 +3,15 @@
 It writes dynamics, steps, and says which simulations failed; what it all means is the task's business.
 """
 
-import numpy as np
-from mjbatch import Batch
-from numpy.typing import NDArray
+from __future__ import annotations
 
+import numpy as np
+
+from rapo.arrays import Bools, Floats, Ids
+from rapo.heavy import mjbatch
 from rapo.world import last_stage
 from rapo.world.last_stage import LastStage, without_sensors
-from rapo.world.task import BeforeSubstep, Bools, Data, Floats, States, Task
-
-Ids = NDArray[np.intp]
+from rapo.world.task import BeforeSubstep, Data, States, Task
 
 _STATE_FIELDS = ("qpos", "qvel", "act", "ctrl", "time", "mocap_pos", "mocap_quat", "xfrc_applied")
 _TIME = 0
@@ -32,10 +32,10 @@ class Physics:
         self._timestep = model.opt.timestep
         self._last_stage = None
         if last_stage.is_needed(model, fields):
-            self.batch = Batch(without_sensors(model), n, threads)
+            self.batch = mjbatch.Batch(without_sensors(model), n, threads)
             self._last_stage = LastStage(model, self.batch)
         else:
-            self.batch = Batch(model, n, threads)
+            self.batch = mjbatch.Batch(model, n, threads)
         self.state: Floats = self.batch.bind("state")
         self.userdata: Floats = np.zeros((n, task.userdata_size))
         self._kept = np.empty_like(self.state), np.empty_like(self.userdata)
@@ -127,7 +127,7 @@ class Physics:
             failed = warned if failed is None else failed | warned
         return failed
 
-    def _source(self, field: str) -> Batch:
+    def _source(self, field: str) -> mjbatch.Batch:
         """The batch that a field is read from."""
         if self._last_stage is None or field in _STATE_FIELDS:
             return self.batch

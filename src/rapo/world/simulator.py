@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rapo.arrays import Bools, Floats
 from rapo.errors import InputError
-from rapo.world.task import Bools, Floats, States, Task
+from rapo.world.task import Data, States, Task
 
 FreshDynamics = Callable[[int, np.random.Generator], Floats]
 """Draws dynamics `[n, P]` for n environments that start an episode, from the generator it is given."""
@@ -139,9 +140,14 @@ class Simulator(Protocol):
         ...
 
     @property
-    def divergences(self) -> int:
-        """How many environment steps have diverged so far."""
+    def data(self) -> Data:
+        """What the task reads of all environments, as it is now: not to be written."""
         ...
+
+    fresh: FreshDynamics | None
+    """Draws the dynamics of every episode that begins from now on; None leaves them as they are."""
+    divergences: int
+    """How many environment steps have diverged so far; a run that resumes sets it."""
 
     @property
     def diverged_cases(self) -> Sequence[Divergence]:

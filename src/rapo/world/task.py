@@ -8,22 +8,23 @@ see some at a time, on several threads: no row may depend on another, nor on an 
 A robot of your own is a subclass of `Task`, as the built-in ones are.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from mjbatch import Batch
 from numpy.typing import NDArray
 
+from rapo.arrays import Bools, Floats
 from rapo.errors import InputError, unknown
+from rapo.heavy import mjbatch
 from rapo.world import last_stage
 from rapo.world.dynamics import Dynamics, Parameter
 from rapo.world.model import load_model
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 BeforeSubstep = Callable[[int], None]
 """Called with the number of every substep, just before it."""
 
@@ -56,7 +57,7 @@ class Data:
     def __len__(self) -> int:
         return len(next(iter(self.__dict__.values())))
 
-    def rows(self, index: slice | NDArray[np.intp]) -> "Data":
+    def rows(self, index: slice | NDArray[np.intp]) -> Data:
         """The same fields for some of the simulations."""
         return Data({name: array[index] for name, array in self.__dict__.items()})
 
@@ -149,7 +150,7 @@ class Task(ABC):
             rows[:, self.dynamics.column(parameter)] = value
         return self.dynamics.check(rows)
 
-    def tested(self) -> "Task":
+    def tested(self) -> Task:
         """The task as policies are tested on it: this one, unless a task says otherwise."""
         return self
 
@@ -203,7 +204,7 @@ class Task(ABC):
 
 def _two_simulations(dynamics: Dynamics, fields: tuple[str, ...], userdata: int) -> Data:
     """The fields of two simulations at the model's own initial state."""
-    batch = Batch(dynamics.model, 2)
+    batch = mjbatch.Batch(dynamics.model, 2)
     arrays = {}
     for field in dict.fromkeys((*fields, "qpos", "qvel", "ctrl")):
         try:

@@ -1,0 +1,72 @@
+"""`rapo tasks` and `rapo options`: what there is to choose from."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from rapo.algorithms import ALGORITHMS, find_algorithm
+from rapo.screen import console
+from rapo.training.config import Settings
+from rapo.training.options import options
+from rapo.world.find_task import TASKS, make_task
+
+SIGNS = {"scale": "*", "add": "+", "set": "=", "read": "!"}
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """List the tasks, and what may be uncertain about the physics of each.
+
+    Training draws parameters from the first range; evaluation sweeps the second.
+    """
+
+    def run(self) -> None:
+        """Print the table."""
+        table = Table(
+            box=SIMPLE_HEAD,
+            pad_edge=False,
+            caption="* scales the model's own values, + adds to them, = replaces them; ! is the task's own",
+        )
+        for column in ("task and parameter", "touches", "nominal", "training", "test"):
+            table.add_column(column)
+        for name in TASKS:
+            dynamics = make_task(name).dynamics
+            table.add_row(f"[bold]{name}[/]", "", "", "", "")
+            for i, p in enumerate(dynamics):
+                table.add_row(
+                    f"  {p.name}",
+                    f"{SIGNS[p.apply]} {', '.join(p.fields)}".strip(),
+                    f"{p.nominal:g}",
+                    *(f"{low:g} to {high:g}" for low, high in (p.train, p.test)),
+                    end_section=i == len(dynamics) - 1,
+                )
+        console.print(table)
+
+
+@dataclass(frozen=True)
+class Options:
+    """List the algorithms, or every option of one of them with its default."""
+
+    algo: Annotated[str | None, tyro.conf.Positional] = None
+    """An algorithm."""
+
+    def run(self) -> None:
+        """Print a table."""
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        if self.algo is None:
+            table.add_column("algorithm", no_wrap=True)
+            table.add_column("what it is")
+            for name, algorithm in ALGORITHMS.items():
+                table.add_row(name, algorithm.summary)
+        else:
+            algorithm = find_algorithm(self.algo)
+            for column in ("option", "default"):
+                table.add_column(column, no_wrap=True)
+            table.add_column("what it does")
+            for record in (Settings(), algorithm):
+                for option in options(record).values():
+                    table.add_row(option.name, option.shown, option.help)
+        console.print(table)

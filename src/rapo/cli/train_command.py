@@ -1,0 +1,66 @@
+"""`rapo train` and `rapo resume`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from rapo.errors import InputError
+from rapo.runs.start import SAVE_EVERY, resume, start
+from rapo.screen import console
+from rapo.training.config import make_config
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train a policy and write its run folder: configuration, metrics, TensorBoard events and checkpoints.
+
+    Any option of the algorithm can be set by name, for example --set epsilon=0.2 kappa=0.5 models=8, and a
+    budget can ramp, for example --set epsilon=0:0.2:0.5 from 0 to 0.2 over half of training;
+    `rapo options rapo` lists them all. Ctrl-C saves; `rapo resume` goes on.
+    """
+
+    task: tyro.conf.Positional[str]
+    """What to learn; `rapo tasks` lists them."""
+    algo: str = "rapo"
+    """How; `rapo options` lists the algorithms."""
+    steps: int = 1_000_000
+    """Environment steps to learn from; branches come on top of them."""
+    seed: int = 0
+    """Where all random numbers come from."""
+    out: Path | None = None
+    """The run folder; by default runs/TASK-ALGO-SEED."""
+    set: tuple[str, ...] = ()
+    """Options as NAME=VALUE."""
+    save_every: int = SAVE_EVERY
+    """Updates between checkpoints."""
+
+    def run(self) -> None:
+        """Train with a display, then say where the run is."""
+        config = make_config(self.task, self.algo, steps=self.steps, seed=self.seed, options=pairs(self.set))
+        run = start(config, self.out, save_every=self.save_every)
+        console.print(f"Run: {run.folder}", soft_wrap=True, markup=False)
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run that was interrupted, to the very numbers it would have had."""
+
+    run_folder: tyro.conf.Positional[Path]
+    """Its folder."""
+    save_every: int = SAVE_EVERY
+    """Updates between checkpoints."""
+
+    def run(self) -> None:
+        """Train what is left."""
+        run = resume(self.run_folder, save_every=self.save_every)
+        console.print(f"Run: {run.folder}", soft_wrap=True, markup=False)
+
+
+def pairs(given: Sequence[str]) -> dict[str, str]:
+    """Options as NAME=VALUE, by name."""
+    for pair in given:
+        if "=" not in pair:
+            raise InputError(f"option '{pair}' has no value: give it as NAME=VALUE")
+    return dict(pair.split("=", 1) for pair in given)

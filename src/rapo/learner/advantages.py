@@ -1,0 +1,39 @@
+"""One-step targets from branches, and advantages from targets.
+
+A plain PPO target is the same thing with one branch, the step that was taken. A truncated step needs no
+bootstrap of its own: its branches are real next states.
+"""
+
+from rapo.heavy import Array, jax, jnp
+
+
+def branch_values(reward: Array, terminated: Array, next_value: Array, discount: float) -> Array:
+    """G = r + gamma (1 - d) V(s') of every branch, all `[..., K]`.
+
+    The paper tilts V(s') alone, with the reward and the end of the step that was taken: give those, as
+    `[..., 1]`, for its form. In tasks whose reward depends on s' the adversary should own it too.
+    """
+    return reward + discount * jnp.where(terminated, 0.0, next_value)
+
+
+def advantages(
+    target: Array, value: Array, ended: Array, discount: float, decay: float
+) -> tuple[Array, Array]:
+    """Generalised advantages and returns `[T, N]` from one-step targets y and values V, both `[T, N]`.
+
+    A_t = (y_t - V_t) + gamma lambda A_{t+1}, cut where an episode `ended` `[T, N]`, for whatever reason.
+    """
+
+    def step(later: Array, row: tuple[Array, Array]) -> tuple[Array, Array]:
+        delta, end = row
+        now = delta + discount * decay * jnp.where(end, 0.0, later)
+        return now, now
+
+    start = jnp.zeros_like(value[0])
+    _, advantage = jax.lax.scan(step, start, (target - value, ended), reverse=True)
+    return advantage, advantage + value
+
+
+def explained_variance(value: Array, returns: Array) -> Array:
+    """The share of the returns' variance that the values explain: 1 at best, `[]`."""
+    return 1 - jnp.var(returns - value) / jnp.maximum(jnp.var(returns), jnp.finfo(returns.dtype).tiny)

@@ -1,0 +1,195 @@
+"""The summary in plain words: which policy should I trust, and how far?
+
+Every sentence is taken from a `Study`; none claims more than the seeds allow.
+"""
+
+from dataclasses import dataclass
+from math import isfinite
+
+from rapo.reporting.comparison import FEW, Measured, Study
+from rapo.reporting.statistics import Interval
+from rapo.reporting.sweep_scores import KEPT, Range
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The answer for one task."""
+
+    task: str
+    headline: str
+    """One sentence."""
+    facts: tuple[tuple[str, str], ...]
+    """What it rests on: a heading and a sentence or two each."""
+    caution: str | None
+    """Why not to trust the numbers, if there is a reason."""
+
+
+def number(value: float | None) -> str:
+    """A number as one would write it: no digits that mean nothing."""
+    if value is None or not isfinite(value):
+        return "-"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return (
+        f"{value:.1f}"
+        if abs(value) >= 10
+        else f"{value:.2f}"
+        if abs(value) >= 0.1 or not value
+        else f"{value:.2g}"
+    )
+
+
+def interval(found: Interval) -> str:
+    """An estimate with its interval, as far as there is one."""
+    if not found.known:
+        return number(found.value)
+    return f"{number(found.value)} (95% interval {number(found.low)} to {number(found.high)})"
+
+
+def summarise(one: Study) -> Summary:
+    """The answer for one task."""
+    if not one.ranking:
+        return Summary(one.task, _nothing(one), (*_missing(one), *_troubles(one)), None)
+    best = one.ranking[0]
+    facts = [("Outside the training range", _outside(one)), ("How far", _how_far(best, one.ranges))]
+    facts.append(("Worst case", _worst(best)))
+    facts += _troubles(one)
+    planned = {m.label: m.group.runs[0].planned for m in one.ranking[:2]}
+    if len(set(planned.values())) > 1:
+        each = _listed([f"{label} from {steps:,}" for label, steps in planned.items()])
+        facts.append(
+            ("Not the same budget", f"The policies learned from different numbers of steps: {each}.")
+        )
+    return Summary(one.task, _headline(one), tuple(facts), _caution(one))
+
+
+def _nothing(one: Study) -> str:
+    """The headline where nothing can be ranked."""
+    scores = [score for m in one.groups for score in m.scores]
+    if sum(score.episodes for score in scores) and all(s.episodes == s.diverged for s in scores):
+        return "No policy can be trusted: the physics failed in every episode of the sweeps."
+    return "No policy can be trusted yet: none was tested outside of its training range."
+
+
+def _missing(one: Study) -> list[tuple[str, str]]:
+    """Which sweeps would allow a ranking."""
+    if any(m.swept and not isfinite(m.nominal.value) for m in one.groups):
+        return []
+    names = _listed([m.label for m in one.groups])
+    return [("What is missing", f"Sweeps of {names} that go beyond it: `rapo sweep RUN` makes them.")]
+
+
+def _troubles(one: Study) -> list[tuple[str, str]]:
+    """What went wrong on the way: episodes that diverged, runs that are not finished."""
+    facts: list[tuple[str, str]] = []
+    diverged = sum(score.diverged for m in one.groups for score in m.scores)
+    if diverged:
+        each = _listed(
+            [f"{n:,} of {m.label}" for m in one.groups if (n := sum(score.diverged for score in m.scores))]
+        )
+        facts.append(
+            (
+                "Diverged",
+                f"{diverged:,} {'episode' if diverged == 1 else 'episodes'} of the sweeps ended in failed "
+                f"physics ({each}); they are counted here and are in none of the means.",
+            )
+        )
+    unfinished = [
+        f"{n} of {m.label}" for m in one.groups if (n := sum(not run.finished for run in m.group.runs))
+    ]
+    if unfinished:
+        facts.append(
+            ("Not finished", f"Runs that have not learned from all their steps: {_listed(unfinished)}.")
+        )
+    return facts
+
+
+def _headline(one: Study) -> str:
+    best = one.ranking[0]
+    if len(one.ranking) == 1:
+        return f"{best.label} is the only policy that was tested: there is nothing to compare it with."
+    second = one.ranking[1]
+    if min(m.outside_iqm.runs if m.outside_iqm.known else 0 for m in one.ranking) < FEW:
+        return f"{best.label} is ahead of {second.label}, but the seeds are too few to call it better."
+    near = [m.label for m in one.ranking[1:] if best.outside_iqm.overlaps(m.outside_iqm)]
+    if near:
+        return f"{best.label} is ahead, but not clearly: its interval overlaps with that of {_listed(near)}."
+    return f"Trust {best.label}: it is clearly the best when the physics differs from training."
+
+
+def _outside(one: Study) -> str:
+    best = one.ranking[0]
+    words = f"The interquartile mean return of {best.label} is {interval(best.outside_iqm)}"
+    if len(one.ranking) == 1:
+        return f"{words}."
+    second = one.ranking[1]
+    words += f"; next is {second.label} with {interval(second.outside_iqm)}"
+    if best.outside_iqm.known and second.outside_iqm.known:
+        overlap = best.outside_iqm.overlaps(second.outside_iqm)
+        words += f". The intervals {'overlap' if overlap else 'do not overlap'}"
+    if best.outside_iqm.runs == second.outside_iqm.runs == 1:
+        return f"{words}."
+    chance = one.improvements[best.label, second.label]
+    if chance.value == 1:
+        return f"{words}. Every run of the first beats every run of the second."
+    return f"{words}. A run of the first beats a run of the second with probability {interval(chance)}."
+
+
+def _how_far(best: Measured, ranges: dict[str, Range]) -> str:
+    """Over which scales it keeps its return."""
+    found = best.kept(ranges)
+    if not isfinite(best.nominal.value) or best.nominal.value <= 0 or not any(found.values()):
+        return "Its nominal return is not above 0 or was not measured, so that no share of it can be kept."
+    parts = []
+    for name, points in best.curves.items():
+        ends = found[name]
+        if ends is None:
+            continue
+        scales = [p.scale for p in points]
+        whole = ends == (min(scales), max(scales))
+        only = ends[0] == ends[1]
+        where = f"only at {ends[0]:g}" if only else f"from {ends[0]:g} to {ends[1]:g}"
+        parts.append(f"{name} {where}{' (all that was swept)' if whole and not only else ''}")
+    nominal = number(best.nominal.value)
+    return f"It keeps at least {KEPT:.0%} of its nominal return of {nominal} for {_listed(parts)}."
+
+
+def _worst(best: Measured) -> str:
+    words = ""
+    if best.worst_at is not None:
+        name, scale = best.worst_at
+        words = (
+            f"With one parameter changed, {name} at {scale:g} is worst: a return of {interval(best.worst)}."
+        )
+    searched = best.searched
+    if not searched:
+        return f"{words} The rest of the test box was not searched: `rapo search RUN` does that.".strip()
+    run = searched[0]
+    found = run.found
+    assert found is not None
+    where = _listed([f"{name} {value:.3g}" for name, value in found.point.items()])
+    return (
+        f"{words} A search of the whole box found {where} (seed {run.seed}): a return of "
+        f"{interval(Interval(found.returned, found.low, found.high))}, "
+        f"{number(abs(found.below))} {'below' if found.below >= 0 else 'above'} the worst of the axes."
+    ).strip()
+
+
+def _caution(one: Study) -> str | None:
+    fewest = min(m.seeds for m in one.ranking[:2])
+    if sum(len(m.group.runs) for m in one.groups) == 1:
+        return "This is one run. It says how this policy does, and nothing about how another seed would."
+    if fewest == 1:
+        once = sum(m.seeds == 1 for m in one.ranking[:2])
+        who = "Each of these" if once == len(one.ranking[:2]) else "One of these"
+        return f"{who} was trained once only: what looks like a difference may be the luck of a seed."
+    if fewest < FEW:
+        return (
+            f"Only {fewest} seeds: the luck of a seed is often larger than the difference between "
+            f"algorithms, so take this as a hint and train at least {FEW}."
+        )
+    return None
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""

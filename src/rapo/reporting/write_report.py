@@ -1,0 +1,84 @@
+"""The report: run folders in, a page with figures and tables out.
+
+    run folders -> records -> studies, one for each task -> words, tables, charts, figures -> files
+
+`index.html` holds everything; `figures/` has PDF and PNG for print, `tables/` the numbers as CSV.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+
+from rapo.files import write_atomically
+from rapo.reporting import tables
+from rapo.reporting.colours import looks
+from rapo.reporting.comparison import Study, across, studies
+from rapo.reporting.groups import Loaded, find_runs, load
+from rapo.reporting.report_folder import Output, prepared
+from rapo.reporting.report_page import Block, Page
+from rapo.reporting.sections import DEFINITIONS, section
+from rapo.reporting.summary import summarise
+from rapo.world.streams import check_seed
+
+PAGE = "index.html"
+
+
+def report(
+    folders: Iterable[str | Path],
+    out: str | Path,
+    seed: int = 0,
+    *,
+    advance: Callable[[], None] = lambda: None,
+) -> Path:
+    """Write a report of all runs in `folders` into the folder `out`; return the page.
+
+    seed: of the bootstrap; advance: called after each run that was read.
+    """
+    check_seed(seed)
+    runs = find_runs(folders)
+    prepared(Path(out))
+    loaded = load(runs, advance)
+    return write(loaded, measured(loaded, seed), Path(out), seed)
+
+
+def measured(loaded: Loaded, seed: int) -> list[Study]:
+    """A study of each task."""
+    return studies(loaded, np.random.default_rng(seed))
+
+
+def write(loaded: Loaded, found: list[Study], out: Path, seed: int) -> Path:
+    """Write all files of a report, the page last; return it."""
+    look = looks(group for groups in loaded.tasks.values() for group in groups)
+    output = Output(out, loaded.tasks)
+    together = tables.across_tasks(across(found, np.random.default_rng((seed, 1))))
+    sections = [section(study, look, output, seed) for study in found]
+    page = Page(
+        _lede(loaded),
+        [summarise(study) for study in found],
+        None
+        if together is None
+        else Block("All tasks together", table=together, files=output.table(None, together)),
+        sections,
+        [*loaded.notes, *output.notes],
+        DEFINITIONS,
+        look,
+        {study.task: [(m.label, m.outside_iqm) for m in study.ranking] for study in found},
+    )
+    write_atomically(out / PAGE, page.html().encode())
+    return out / PAGE
+
+
+def _lede(loaded: Loaded) -> str:
+    groups = [group for groups in loaded.tasks.values() for group in groups]
+    runs = _count(sum(len(group.runs) for group in groups), "run")
+    algorithms = _count(len({group.algo for group in groups}), "algorithm")
+    words = f"{runs} of {algorithms} on {_count(len(loaded.tasks), 'task')}: {', '.join(loaded.tasks)}."
+    if loaded.shared:
+        options = ", ".join(f"{name}={value}" for name, value in loaded.shared.items())
+        words += f" All of them were trained with {options}."
+    return words
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

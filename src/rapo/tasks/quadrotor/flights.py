@@ -1,0 +1,186 @@
+"""How well the policy of a run carries the payload along the reference of the test.
+
+It flies in two settings: `id`, whose dynamics are those of training, and `ood`, where payload, cable and
+disturbances are beyond them. All episodes are stepped together in one batch. Every run flown with the same
+seed and number of episodes meets the same dynamics, initial states, noise and disturbances. `tracking.csv` in
+the run folder has a row for every episode, `paths.csv` the paths of the first few of each setting.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rapo.arrays import Bools, Floats
+from rapo.errors import InputError
+from rapo.evaluation.evaluate import check_episodes, evaluate
+from rapo.files import write_atomically
+from rapo.runs.csv_table import read_table
+from rapo.runs.run import Run
+from rapo.tasks.quadrotor.episode_row import CLOCK, REFERENCE, REFERENCE_SIZE
+from rapo.tasks.quadrotor.following import at
+from rapo.tasks.quadrotor.payload_task import QuadrotorPayload
+from rapo.training.actor import actor
+from rapo.world.find_task import TASKS
+from rapo.world.streams import DYNAMICS, check_seed, stream
+from rapo.world.task import Data, Task
+
+FILE, PATHS = "tracking.csv", "paths.csv"
+SETTINGS = ("id", "ood")
+EPISODES, SEED = 20, 1000
+DIGITS = 3
+"""Decimals in both files: a hundredth of a millimetre of an error, a millimetre of a path."""
+SHOWN, EVERY = 3, 5
+"""Of how many episodes of each setting the path is kept, and how many steps lie between two of its points."""
+SCHEMA = {
+    "setting": pl.Enum(SETTINGS),
+    "episode": pl.Int64,
+    "rmse_cm": pl.Float64,
+    "largest_cm": pl.Float64,
+    "crashed": pl.Boolean,
+    "diverged": pl.Boolean,
+    "length": pl.Int64,
+    "payload": pl.Float64,
+    "cable": pl.Float64,
+    "updates": pl.Int64,
+    "seed": pl.Int64,
+}
+AXES = ("x", "y", "z")
+PATHS_SCHEMA = {
+    "setting": pl.Enum(SETTINGS),
+    "episode": pl.Int64,
+    "step": pl.Int64,
+    **{name + axis: pl.Float64 for name in ("", "reference_") for axis in AXES},
+}
+AGAIN = "fly the run again with rapo eval quadrotor"
+
+
+class Flights:
+    """Watches payloads along their references, `[n]` episodes at a time."""
+
+    def __init__(self, task: Task, n: int, shown: list[int]) -> None:
+        self._task, self._shown = task, shown
+        self._total, self.largest = np.zeros(n), np.zeros(n)
+        self._paths: list[Floats] = []
+
+    def __call__(self, data: Data, running: Bools) -> None:
+        """Look at every episode that still runs, before a step."""
+        rows = data.userdata
+        times = rows[:, CLOCK, None] * self._task.dt
+        wanted = at(rows[:, REFERENCE : REFERENCE + REFERENCE_SIZE], times).position[:, 0]
+        payload = data.qpos[:, 7:10]
+        error = np.linalg.norm(payload - wanted, axis=1)
+        np.add(self._total, error**2, out=self._total, where=running)
+        np.maximum(self.largest, error, out=self.largest, where=running)
+        self._paths.append(np.concatenate((payload, wanted), axis=1)[self._shown])
+
+    def rmse(self, length: NDArray[np.int64]) -> Floats:
+        """The root of the mean square error `[n]` of episodes of `length` `[n]` steps, in metres."""
+        return np.sqrt(self._total / length)
+
+    def paths(self) -> Floats:
+        """Payload and reference `[steps, shown, 6]` of the shown ones, in metres."""
+        return np.stack(self._paths)
+
+
+def track(
+    run: Run,
+    *,
+    episodes: int = EPISODES,
+    seed: int = SEED,
+    threads: int = 0,
+    advance: Callable[[], None] = lambda: None,
+) -> pl.DataFrame:
+    """Fly the policy of a run in both settings and write its tables; `advance` is called once a step."""
+    task, training = trackable(run.config().task), run.trained(threads=1)
+    policy = actor(task, training.learner)
+    table, paths = fly(task, policy, episodes=episodes, seed=seed, threads=threads, advance=advance)
+    table = table.with_columns(pl.lit(training.updates, pl.Int64).alias("updates"))
+    write_atomically(run.folder / PATHS, paths.write_csv().encode())
+    write_atomically(run.folder / FILE, table.write_csv().encode())
+    return table
+
+
+def fly(
+    task: QuadrotorPayload,
+    policy: Callable[[Floats], NDArray[np.floating]],
+    *,
+    episodes: int = EPISODES,
+    seed: int = SEED,
+    threads: int = 0,
+    advance: Callable[[], None] = lambda: None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Fly any policy in both settings: a table of its episodes, columns of `SCHEMA`, and paths of some.
+
+    An error is the distance of the payload from the reference before every step. A crash ends an episode, and
+    what came before it is what its row is about.
+    """
+    check_episodes(episodes)
+    dynamics = np.stack([task.setting(s, episodes, stream(check_seed(seed), 0, DYNAMICS)) for s in SETTINGS])
+    first = range(min(SHOWN, episodes))
+    shown = [(setting, episode) for setting in range(len(SETTINGS)) for episode in first]
+    flights = Flights(task, len(SETTINGS) * episodes, [s * episodes + e for s, e in shown])
+    outcome = evaluate(
+        task,
+        policy,
+        dynamics,
+        episodes=episodes,
+        seed=seed,
+        threads=threads,
+        advance=advance,
+        watch=flights,
+    )
+    table = pl.DataFrame(
+        {
+            "setting": np.repeat(SETTINGS, episodes),
+            "episode": np.tile(np.arange(episodes), len(SETTINGS)),
+            "rmse_cm": 100 * flights.rmse(outcome.length.ravel()),
+            "largest_cm": 100 * flights.largest,
+            "crashed": outcome.terminated.ravel(),
+            "diverged": outcome.diverged.ravel(),
+            "length": outcome.length.ravel(),
+            **{name: dynamics[..., task.dynamics.column(name)].ravel() for name in ("payload", "cable")},
+            "updates": 0,
+            "seed": seed,
+        },
+        schema=SCHEMA,
+    )
+    points = flights.paths()
+    paths = [_path(SETTINGS[s], e, points[: outcome.length[s, e], i]) for i, (s, e) in enumerate(shown)]
+    return _rounded(table), _rounded(pl.concat(paths))
+
+
+def trackable(task: Task) -> QuadrotorPayload:
+    """The task, refused unless it has a reference to follow in both settings."""
+    if not isinstance(task, QuadrotorPayload) or not set(SETTINGS) <= set(task.settings):
+        known = [name for name, kind in TASKS.items() if issubclass(kind, QuadrotorPayload)]
+        raise InputError(
+            f"task '{task.name}' has no reference to follow in the settings {' and '.join(SETTINGS)}: "
+            f"allowed are {', '.join(known)}"
+        )
+    return task
+
+
+def read_tracking(folder: Path) -> pl.DataFrame | None:
+    """The table of a run, or None if it was not flown."""
+    return read_table(folder / FILE, SCHEMA, AGAIN)
+
+
+def read_paths(folder: Path) -> pl.DataFrame | None:
+    """The paths of a run, or None if it was not flown."""
+    return read_table(folder / PATHS, PATHS_SCHEMA, AGAIN)
+
+
+def _path(setting: str, episode: int, points: Floats) -> pl.DataFrame:
+    """Some of the points `[steps, 6]` of an episode, the first and the last one among them."""
+    steps = np.unique(np.append(np.arange(0, len(points), EVERY), len(points) - 1))
+    numbers = dict(zip(list(PATHS_SCHEMA)[3:], points[steps].T, strict=True))
+    return pl.DataFrame(
+        {"setting": [setting] * len(steps), "episode": episode, "step": steps, **numbers}, schema=PATHS_SCHEMA
+    )
+
+
+def _rounded(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(pl.col(pl.Float64).round(DIGITS))

@@ -1,0 +1,185 @@
+"""What a training run is made of: task, algorithm, settings, steps and seed.
+
+The default settings were chosen by runs of PPO on Hopper and Walker2d: `results/base-learner.csv`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from operator import index
+from typing import Annotated, Any, SupportsIndex
+
+from rapo.algorithms import ALGORITHMS, find_algorithm
+from rapo.algorithms.draws import Ensemble
+from rapo.algorithms.mixture import Boltzmann
+from rapo.algorithms.spec import Algorithm
+from rapo.errors import InputError
+from rapo.learner.networks import HIDDEN
+from rapo.learner.ppo_update import Settings as PpoSettings
+from rapo.ranges import AT_LEAST_1, POSITIVE, SHARE, Within, check_ranges
+from rapo.training.options import NOT_LEARNED, options, parts, values, with_options
+from rapo.world.engines import ENGINE, check_engine
+from rapo.world.find_task import TASKS, find_task
+from rapo.world.streams import check_seed
+from rapo.world.task import Task
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How every algorithm collects and learns."""
+
+    num_envs: Annotated[int, AT_LEAST_1] = 32
+    """Environments stepped together."""
+    horizon: Annotated[int, AT_LEAST_1] = 64
+    """Steps of each environment between updates."""
+    discount: Annotated[float, Within(0, 1, open_high=True)] = 0.99
+    """gamma, what a reward is worth one step later."""
+    gae_lambda: Annotated[float, SHARE] = 0.95
+    """How far advantages look ahead beyond one-step targets."""
+    learning_rate: Annotated[float, POSITIVE] = 3e-4
+    """Adam's, at first."""
+    final_rate: Annotated[float, SHARE] = 0.0
+    """The share of it that is left at the end; it falls linearly."""
+    hidden: Annotated[tuple[int, ...], AT_LEAST_1] = HIDDEN
+    """Sizes of the hidden layers of policy and critic."""
+    first_std: Annotated[float, POSITIVE] = 1.0
+    """Standard deviation of the first actions, in units of the action."""
+    heatmap_every: Annotated[int, Within(0)] = field(default=40, metadata=NOT_LEARNED)
+    """Updates between two rows of the value heatmaps; 0 means none."""
+    ppo: PpoSettings = field(default_factory=PpoSettings)
+    """The PPO update."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.ppo.minibatches > self.num_envs * self.horizon:
+            raise InputError(
+                f"option minibatches is {self.ppo.minibatches}: allowed are at most num_envs x horizon, here "
+                f"{self.num_envs * self.horizon}"
+            )
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that decides what a run does."""
+
+    task: Task
+    algorithm: Algorithm
+    settings: Settings
+    steps: int
+    """Environment steps to learn from, rounded up to whole updates."""
+    seed: int
+    engine: str = ENGINE
+    """What simulates."""
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        check_engine(self.engine)
+        if self.steps < 1:
+            raise InputError(f"{self.steps} steps were asked for: it must be at least 1")
+        draws, mixture = self.algorithm.dynamics, self.algorithm.mixture
+        nominal = isinstance(draws, Ensemble) and draws.rollout == "nominal"
+        if nominal and isinstance(mixture, Boltzmann) and mixture.score == "played":
+            raise InputError(
+                "score=played needs episodes played under the models, and rollout is nominal: "
+                "allowed is rollout=mixture, or another score"
+            )
+
+    @property
+    def steps_per_update(self) -> int:
+        """Environment steps between two updates."""
+        return self.settings.num_envs * self.settings.horizon
+
+    @property
+    def updates(self) -> int:
+        """How many updates the run takes."""
+        return -(-self.steps // self.steps_per_update)
+
+    def describe(self) -> dict[str, Any]:
+        """The resolved configuration, as JSON can hold it."""
+        return {
+            "task": self.task.name,
+            "algo": self.algorithm.name,
+            "steps": self.steps,
+            "seed": self.seed,
+            "engine": self.engine,
+            "options": {**values(self.settings), **values(self.algorithm)},
+            "task_options": dict(self.task.options),
+            "parts": parts(self.algorithm),
+            "dynamics": {
+                p.name: {
+                    "fields": list(p.fields),
+                    "apply": p.apply,
+                    "nominal": p.nominal,
+                    "train": list(p.train),
+                }
+                for p in self.task.dynamics
+            },
+        }
+
+
+def make_config(
+    task: str | Task,
+    algo: str | Algorithm = "rapo",
+    *,
+    steps: SupportsIndex = 1_000_000,
+    seed: SupportsIndex = 0,
+    engine: str = ENGINE,
+    options: Mapping[str, Any] | None = None,
+) -> Config:
+    """A configuration with the defaults of its task and algorithm where nothing else is said."""
+    kind = find_task(task) if isinstance(task, str) else task
+    algorithm = find_algorithm(algo) if isinstance(algo, str) else algo
+    if isinstance(task, type) or not (isinstance(task, str | Task)):
+        raise InputError(f"task {task!r} was given: allowed are the name of one, or an instance of rapo.Task")
+    if not isinstance(algorithm, Algorithm):
+        raise InputError(f"algorithm {algo!r} was given: allowed are the name of one, or a rapo.Algorithm")
+    whole_steps, whole_seed = _whole("steps", steps), _whole("seed", seed)
+    usual = _Both(with_options(Settings(), f"task '{kind.name}'", kind.options), algorithm)
+    both = with_options(usual, f"algorithm '{algorithm.name}'", options or {})
+    made = kind() if isinstance(kind, type) else kind
+    return Config(made, both.algorithm, both.settings, whole_steps, whole_seed, engine)
+
+
+def default_options(task: str, algo: str, task_options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The options that a run of this task and algorithm has where nothing is said, as JSON can hold them.
+
+    task_options: those that the task brings, where it is not built in. Of an algorithm that is not built in
+    only the settings that all algorithms share are known.
+    """
+    if task_options is None:
+        task_options = TASKS[task].options if task in TASKS else {}
+    settings = with_options(Settings(), f"task '{task}'", task_options)
+    return values(settings) | (values(ALGORITHMS[algo]) if algo in ALGORITHMS else {})
+
+
+def changed_options(chosen: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the options of a run that are not the defaults and change what it learns."""
+    unchanging = {name for name, option in options(Settings()).items() if not option.learned}
+    return {
+        name: value
+        for name, value in chosen.items()
+        if name not in unchanging and (name not in defaults or defaults[name] != value)
+    }
+
+
+def identity(described: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides the numbers of a run, from its description: the same for two runs if those are.
+
+    A run folder of before engines had a name was simulated by the usual one.
+    """
+    known = {"engine": ENGINE, **described}
+    unchanging = [name for name, option in options(Settings()).items() if not option.learned]
+    chosen = {name: value for name, value in known["options"].items() if name not in unchanging}
+    return {name: value for name, value in known.items() if name != "task_options"} | {"options": chosen}
+
+
+def _whole(what: str, given: SupportsIndex) -> int:
+    try:
+        return index(given)
+    except TypeError:
+        raise InputError(f"{what} {given!r} were given: allowed are whole numbers") from None
+
+
+@dataclass(frozen=True)
+class _Both:
+    settings: Settings
+    algorithm: Algorithm

@@ -1,0 +1,156 @@
+"""The training loop: one line for each arrow of the design. Read this file first.
+
+    Task + Dynamics -> Simulator -> Rollout -> robust Targets -> PPO update -> Reweighting -> Simulator
+
+Every algorithm is trained by this loop; what differs between them are the parts of its `Algorithm` record.
+The loop does no I/O: a run folder is written by whoever drives it.
+"""
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rapo.algorithms.spec import Report
+from rapo.arrays import Bools, Floats
+from rapo.heavy import Array
+from rapo.training.config import Config
+from rapo.training.episodes import no_episodes
+from rapo.training.rollout import Branched, Rollout, Visited, branch, collect, to_learn
+from rapo.training.update import Learner, init, learn
+from rapo.world.engines import make_simulator
+from rapo.world.streams import ACTING, DRAWING, ENSEMBLE, SHUFFLING, stream
+
+
+class Training:
+    """A run in memory: make it, then call `update` until it is `finished`."""
+
+    def __init__(self, config: Config, threads: int = 0) -> None:
+        self.config = config
+        self.threads = threads
+        algorithm, task = config.algorithm, config.task
+        self.models, prior = algorithm.dynamics.ensemble(task.dynamics, stream(config.seed, 0, ENSEMBLE))
+        self.learner = init(config, prior)
+        self.simulator = make_simulator(
+            task,
+            config.settings.num_envs,
+            engine=config.engine,
+            seed=config.seed,
+            fresh=algorithm.dynamics.fresh(task.dynamics, self.models, prior),
+            force_bodies=algorithm.opponent.bodies(task) if algorithm.opponent else (),
+            threads=threads,
+        )
+        self.episodes = no_episodes(config.settings.num_envs)
+        self._shuffled: tuple[int, NDArray[np.int32]] | None = None
+        self.updates = 0
+        self.branch_steps = 0
+        self.branch_divergences = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps have been taken."""
+        return self.updates >= self.config.updates
+
+    @property
+    def steps(self) -> int:
+        """Environment steps so far, branches not counted."""
+        return self.updates * self.config.steps_per_update
+
+    def update(self) -> dict[str, Any]:
+        """Once around the loop; returns the metrics."""
+        times = [perf_counter()]
+        shares, only = self._wanted()
+        rollout, visited = self._collect(keep=only is not None)
+        times.append(perf_counter())
+        branches = None if visited is None else branch(self.simulator, visited, self.models, only)
+        times.append(perf_counter())
+        self.learner, report = self._learn(rollout, branches, shares)
+        finished = self.episodes.finish(rollout.reward, rollout.ended, rollout.valid)  # while that computes
+        self._shuffles(self.updates + 1)  # meanwhile, those of the next update
+        self.move_mixture()
+        times.append(perf_counter())
+        self.updates += 1
+        if branches is not None and only is not None:
+            self.branch_steps += int(only.sum())
+            self.branch_divergences += int(only.sum() - branches.valid.sum())
+        return self._metrics(finished, report, np.diff(times))
+
+    def move_mixture(self) -> None:
+        """Let new episodes be played under the mixture as it is now."""
+        weights = np.asarray(self.learner.mixture.weights)
+        draws, dynamics = self.config.algorithm.dynamics, self.config.task.dynamics
+        self.simulator.fresh = draws.fresh(dynamics, self.models, weights)
+
+    def _wanted(self) -> tuple[Array | None, Bools | None]:
+        """How much each model weighs in each target, and which branches to take for that, both `[B, K]`."""
+        rows, weights = self.config.steps_per_update, self.learner.mixture.weights
+        shares = self.config.algorithm.targets.shares(self._stream(DRAWING), weights, rows)
+        scored = self.config.algorithm.mixture.scored(rows)
+        if shares is None and not scored:
+            return None, None
+        only = np.zeros((rows, len(weights)), bool) if shares is None else np.asarray(shares) > 0
+        only[np.linspace(0, rows - 1, scored).astype(int)] = True
+        return shares, only
+
+    def _collect(self, keep: bool) -> tuple[Rollout, Visited | None]:
+        """Let the policy act, and its opponent push; with `keep`, remember what branches start from."""
+        opponent, task = self.config.algorithm.opponent, self.config.task
+        return collect(
+            self.simulator,
+            [player.parameters.policy for player in self.learner.players],
+            self.learner.observations,
+            self._stream(ACTING),
+            self.config.settings.horizon,
+            self.models,
+            None if opponent is None else lambda pushes: opponent.forces(task, pushes),
+            keep,
+        )
+
+    def _learn(
+        self, rollout: Rollout, branches: Branched | None, shares: Array | None
+    ) -> tuple[Learner, Report]:
+        """Robust targets, PPO update and reweighting, for whoever's turn it is."""
+        opponent = self.config.algorithm.opponent
+        return learn(
+            self.learner,
+            rollout,
+            branches,
+            shares,
+            to_learn(self._shuffles(self.updates)),
+            self.updates / self.config.updates,
+            algorithm=self.config.algorithm,
+            settings=self.config.settings,
+            who=int(opponent is not None and opponent.learns(self.updates)),
+        )
+
+    def _shuffles(self, update: int) -> NDArray[np.int32]:
+        """The rows of an update in the order of each epoch, `[epochs, B]`; drawn once if asked for again."""
+        if self._shuffled is None or self._shuffled[0] != update:
+            rows = np.arange(self.config.steps_per_update, dtype=np.int32)
+            rng = stream(self.config.seed, update, SHUFFLING)
+            epochs = np.tile(rows, (self.config.settings.ppo.epochs, 1))
+            self._shuffled = update, rng.permuted(epochs, axis=1)
+        return self._shuffled[1]
+
+    def _metrics(
+        self, finished: tuple[Floats, Floats], report: Report, seconds: np.ndarray
+    ) -> dict[str, Any]:
+        returns, lengths = finished
+        names = ("seconds_physics", "seconds_branch", "seconds_learning")
+        return {
+            "update": self.updates,
+            "steps": self.steps,
+            "branch_steps": self.branch_steps,
+            "episodes": len(returns),
+            "return": float(returns.mean()) if len(returns) else None,
+            "episode_length": float(lengths.mean()) if len(lengths) else None,
+            "divergences": self.simulator.divergences,
+            "branch_divergences": self.branch_divergences,
+            **{name: np.asarray(value).tolist() for name, value in report.items()},
+            **dict(zip(names, seconds.tolist(), strict=True)),
+        }
+
+    def _stream(self, purpose: int) -> np.random.Generator:
+        """Random numbers of this update: the seed and the number of the update say it all."""
+        return stream(self.config.seed, self.updates, purpose)

@@ -1,0 +1,214 @@
+"""Options by name: the fields of nested frozen dataclasses, read, checked and replaced.
+
+A record's options are the fields of the record and of the parts it is composed of; what has no such field
+has no such option, so that nothing is ever set that nobody reads. Values may be text, as from a command line.
+"""
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
+from numbers import Real
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from docstring_parser import parse_from_object
+
+from rapo.errors import InputError, unknown
+from rapo.learner.budget import Budget
+from rapo.ranges import Within, ranges_of
+
+NOT_LEARNED = {"learned": False}
+"""Metadata of a field that does not change what is learned."""
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a record."""
+
+    name: str
+    value: Any
+    kind: Any
+    """Its type."""
+    help: str
+    """What it does."""
+    owner: str
+    """The part that has it."""
+    allowed: str
+    """Which values it may have."""
+    learned: bool
+    """Whether it changes what is learned, and so is part of what tells runs apart."""
+
+    @property
+    def shown(self) -> str:
+        """Its value as it would be set."""
+        value = _plain(self.value)
+        if isinstance(value, list):
+            return (":" if isinstance(self.value, Budget) else ",").join(map(str, value))
+        return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def options(record: Any) -> dict[str, Option]:
+    """All options of a record by name, in order; text fields without alternatives are names, not options.
+
+    A record whose parts share a name is refused: setting one of them would set the other too.
+    """
+    found: dict[str, Option] = {}
+    for option in _walk(record):
+        if option.name in found:
+            raise InputError(
+                f"option {option.name} is a field of {found[option.name].owner} and of {option.owner}: "
+                "parts of one record must not share a name, so rename one of them"
+            )
+        found[option.name] = option
+    return found
+
+
+def values(record: Any) -> dict[str, Any]:
+    """The values of all options, as JSON can hold them."""
+    return {name: _plain(option.value) for name, option in options(record).items()}
+
+
+def parts(record: Any) -> dict[str, str]:
+    """What kind of part each field of a record holds, by name."""
+    found: dict[str, str] = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if _is_part(value):
+            found |= {field.name: type(value).__name__, **parts(value)}
+    return found
+
+
+def with_options(record: Record, what: str, changes: Mapping[str, Any]) -> Record:
+    """The record with some options changed; `what` names it in errors."""
+    known = options(record)
+    for name in changes:
+        if name not in known:
+            raise unknown(f"option of {what}", name, known)
+    return _replaced(record, {name: _read(known[name], value) for name, value in changes.items()})
+
+
+def _walk(record: Any) -> Iterator[Option]:
+    hints, helps, ranges = get_type_hints(type(record)), _docstrings(type(record)), ranges_of(type(record))
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if _is_part(value):
+            yield from _walk(value)
+        elif hints[field.name] is not str and all(map(_is_simple, _alternatives(hints[field.name]))):
+            kind, owner = hints[field.name], type(record).__name__
+            allowed = _describe(kind, ranges.get(field.name))
+            learned = field.metadata.get("learned", True)
+            yield Option(field.name, value, kind, helps.get(field.name, ""), owner, allowed, learned)
+
+
+def _replaced(record: Any, changes: Mapping[str, Any]) -> Any:
+    own = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if _is_part(value):
+            own[field.name] = _replaced(value, changes)
+        elif field.name in changes:
+            own[field.name] = changes[field.name]
+    return replace(record, **own)
+
+
+def _read(option: Option, given: Any) -> Any:
+    """A value of the option's type."""
+    value = _parse(given) if isinstance(given, str) else given
+    for kind in _alternatives(option.kind):
+        try:
+            return _as(kind, value, given)
+        except (TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, InputError):
+                raise
+    raise InputError(f"option {option.name} is {given!r}: allowed is {option.allowed}")
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        parts = text.split(",")
+        return [_parse(part) for part in parts] if len(parts) > 1 else text
+
+
+def _alternatives(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+def _is_part(value: Any) -> bool:
+    """Whether a field's value has options of its own, and is not one itself."""
+    return is_dataclass(value) and not isinstance(value, Budget)
+
+
+def _is_simple(kind: Any) -> bool:
+    return kind in (bool, int, float, str, NoneType, Budget) or get_origin(kind) in (Literal, tuple)
+
+
+def _as(kind: Any, value: Any, given: Any) -> Any:
+    if kind is Budget:
+        return _budget(value)
+    if get_origin(kind) is Literal:
+        return value if value in get_args(kind) else _fail()
+    if get_origin(kind) is tuple:
+        items = value if isinstance(value, list | tuple) else [value]
+        return tuple(_as(get_args(kind)[0], item, given) for item in items)
+    if kind is NoneType:
+        return None if value is None or value in ("none", "None") else _fail()
+    if kind is bool:
+        return value if isinstance(value, bool) else _fail()
+    if kind is int:
+        return int(value) if _is_number(value) and value == int(value) else _fail()
+    if kind is float:
+        return float(value) if _is_number(value) else _fail()
+    return given if kind is str and isinstance(given, str) else _fail()
+
+
+def _fail() -> Any:
+    raise ValueError
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _budget(value: Any) -> Budget:
+    """A number, or start:end or start:end:until, or the same as a list."""
+    if isinstance(value, Budget):
+        return value
+    parts = value.split(":") if isinstance(value, str) else value
+    numbers = [float(part) for part in (parts if isinstance(parts, list | tuple) else [parts])]
+    if len(numbers) > 3:
+        raise ValueError
+    return Budget(*numbers)
+
+
+def _describe(kind: Any, within: Within | None) -> str:
+    """Which values a type has, in words."""
+    if get_origin(kind) in (Union, UnionType):
+        return " or ".join(_describe(each, within) for each in get_args(kind))
+    if get_origin(kind) is Literal:
+        return ", ".join(map(str, get_args(kind)))
+    if get_origin(kind) is tuple:
+        return f"{_describe(get_args(kind)[0], within)}, several with commas"
+    if kind in (int, float):
+        whole = "whole numbers" if kind is int else "numbers"
+        return whole if within is None else str(within).replace("finite numbers", whole)
+    names = {bool: "true, false", NoneType: "none", str: "text"}
+    return names.get(kind, "a number from 0, or start:end, or start:end:share of training")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Budget):
+        return value.start if value.end is None else [value.start, value.end, value.until]
+    return list(value) if isinstance(value, tuple) else value
+
+
+@cache
+def _docstrings(record: type) -> dict[str, str]:
+    """The docstring under each field, those of base classes included."""
+    said = (parse_from_object(base) for base in reversed(record.__mro__) if is_dataclass(base))
+    return {p.arg_name: inspect.cleandoc(p.description or "") for each in said for p in each.params}

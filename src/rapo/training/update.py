@@ -1,0 +1,184 @@
+"""One update: from a rollout and its branches to a learner that knows more, in a single compiled call.
+
+robust Targets -> advantages -> which trajectories count -> PPO update -> Reweighting
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rapo.algorithms.spec import Algorithm, Branches, Mixture, Report, Steps, Trajectories
+from rapo.algorithms.targets import Taken
+from rapo.arrays import Floats
+from rapo.heavy import Array, compiled, jax, jnp, optax
+from rapo.learner import advantages as targets
+from rapo.learner import networks, normalize
+from rapo.learner import ppo_update as ppo
+from rapo.learner.worst_trajectories import worth
+from rapo.training.config import Config, Settings
+from rapo.training.rollout import Branched, Rollout
+
+
+class Player(NamedTuple):
+    """Who acts and learns: the policy, and for some algorithms an opponent."""
+
+    parameters: ppo.Parameters
+    optimiser: optax.OptState
+
+
+class Learner(NamedTuple):
+    """All that is learned, and nothing else."""
+
+    players: tuple[Player, ...]
+    observations: normalize.Running
+    rewards: normalize.RewardScale
+    targets: Any
+    """What the targets learn: AdvNet."""
+    mixture: Mixture
+
+
+def init(config: Config, prior: Floats) -> Learner:
+    """Everything that is learned, at first."""
+    settings, task, opponent = config.settings, config.task, config.algorithm.opponent
+    key = jax.random.key(np.random.SeedSequence(config.seed).generate_state(1)[0])
+    sizes = [task.action_size] + ([] if opponent is None else [opponent.size(task)])
+    players = []
+    for i, size in enumerate(sizes):
+        policy_key, critic_key = jax.random.split(jax.random.fold_in(key, 1 + i))
+        policy = networks.init_policy(policy_key, task.observation_size, size, settings.hidden)
+        policy = policy._replace(log_std=policy.log_std + jnp.log(settings.first_std))
+        critic = networks.init_critic(critic_key, task.observation_size, settings.hidden)
+        parameters = ppo.Parameters(policy, critic)
+        players.append(Player(parameters, ppo.init_optimiser(parameters, settings.ppo)))
+    learner = Learner(
+        players=tuple(players),
+        observations=normalize.nothing_seen((task.observation_size,)),
+        rewards=normalize.no_rewards(settings.num_envs),
+        targets=config.algorithm.targets.init(
+            jax.random.fold_in(key, 0), task.observation_size, task.action_size
+        ),
+        mixture=config.algorithm.mixture.init(jnp.asarray(prior, jnp.float32)),
+    )
+    return _strongly_typed(learner)
+
+
+@compiled("algorithm", "settings", "who")
+def learn(
+    learner: Learner,
+    rollout: Rollout,
+    branches: Branched | None,
+    shares: Array | None,
+    shuffles: Array,
+    progress: Array | float,
+    *,
+    algorithm: Algorithm,
+    settings: Settings,
+    who: int = 0,
+) -> tuple[Learner, Report]:
+    """One update from one rollout, a single compiled call; `who` learns: 0 is the policy, 1 the opponent."""
+    progress = jnp.asarray(progress)
+    seen = rollout if who == 0 else opposed(rollout)
+    player = learner.players[who]
+    policy, critic = player.parameters
+    rewards = normalize.observe_rewards(learner.rewards, rollout.reward, rollout.ended, settings.discount)
+
+    def value(observation: Array) -> Array:
+        return networks.value(critic, normalize.normalise(learner.observations, observation))
+
+    observation = normalize.normalise(learner.observations, seen.observation)
+    before, after = networks.value(critic, observation), value(seen.next_observation)
+    steps = Steps(
+        inputs=_rows(jnp.concatenate((observation, seen.actions[0]), axis=-1)),
+        value=_rows(before),
+        reward=_rows(seen.reward) / rewards.scale,
+        terminated=_rows(seen.terminated),
+        next_value=_rows(after),
+        played=_rows(seen.played & seen.valid[..., None]),
+        branches=None if branches is None else _valued(branches, shares, value, rewards.scale),
+        reward_scale=rewards.scale,
+        discount=settings.discount,
+        progress=progress,
+    )
+    if who == 0:
+        target, targets_state, report = algorithm.targets(learner.targets, steps)
+        mixture, mixture_report = algorithm.mixture(learner.mixture, steps)
+    else:  # an opponent learns from what happened, and leaves the policy's targets and mixture alone
+        target, _, report = Taken()((), steps)
+        targets_state, mixture, mixture_report = learner.targets, learner.mixture, {}
+    target = jnp.where(seen.valid, target.reshape(before.shape), before)
+    advantage, returns = targets.advantages(
+        target, before, seen.ended, settings.discount, settings.gae_lambda
+    )
+    scaled = seen.reward / rewards.scale
+    value_of = worth(scaled, after, seen.terminated, seen.ended, settings.discount)
+    counts = algorithm.counts(Trajectories(value_of, seen.ended, progress)) * seen.valid
+    batch = ppo.Batch(
+        observation=_rows(observation),
+        action=_rows(seen.actions[0]),
+        log_probability=_rows(networks.log_probability(policy, observation, seen.actions[0])),
+        advantage=_rows(advantage),
+        returns=_rows(returns),
+        weight=_rows(counts),
+    )
+    rate = settings.learning_rate * (1 - (1 - settings.final_rate) * progress)
+    parameters, optimiser, update = ppo.update(
+        player.parameters, player.optimiser, batch, shuffles, rate, settings.ppo
+    )
+    players = (*learner.players[:who], Player(parameters, optimiser), *learner.players[who + 1 :])
+    learned = Learner(
+        players,
+        normalize.observe(learner.observations, rollout.observation),
+        rewards,
+        targets_state,
+        mixture,
+    )
+    report |= mixture_report
+    report |= {
+        "learns": jnp.asarray(who),
+        "counted": counts.mean(),
+        "target": target.mean() * rewards.scale,
+        "value": before.mean() * rewards.scale,
+        "explained_variance": targets.explained_variance(before, returns),
+        "reward_scale": rewards.scale,
+        "learning_rate": jnp.asarray(rate),
+        "std": jnp.exp(parameters.policy.log_std).mean(),
+        "policy_loss": update.policy_loss,
+        "value_loss": update.value_loss,
+        "entropy": update.entropy,
+        "policy_kl": update.kl,
+        "clip_fraction": update.clip_fraction,
+        "gradient_norm": update.gradient_norm,
+    }
+    return _strongly_typed(learned), report
+
+
+def opposed(rollout: Rollout) -> Rollout:
+    """The rollout as the adversary sees it: its pushes are the actions, and the policy's gain its loss."""
+    return rollout._replace(actions=rollout.actions[::-1], reward=-rollout.reward)
+
+
+def _valued(
+    branches: Branched, shares: Array | None, value: Callable[[Array], Array], scale: Array
+) -> Branches:
+    """Branches as the targets take them in: values for observations, finite everywhere."""
+    valid = branches.valid
+    return Branches(
+        reward=jnp.where(valid, branches.reward, 0) / scale,
+        terminated=branches.terminated,
+        next_value=value(jnp.where(valid[..., None], branches.observation, 0)),
+        valid=valid,
+        shares=jnp.zeros(valid.shape) if shares is None else shares,
+    )
+
+
+def _strongly_typed(learner: Learner) -> Learner:
+    """The same numbers; a weak type here would have the next update compiled anew."""
+    return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), learner)
+
+
+def _rows(x: Array) -> Array:
+    """`[T, N, ...]` as `[B, ...]`."""
+    return jnp.reshape(x, (-1, *x.shape[2:]))

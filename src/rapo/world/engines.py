@@ -1,0 +1,31 @@
+"""Engines by name, and the one function that makes the simulator of a task."""
+
+from importlib import import_module
+from typing import Any
+
+from rapo.errors import unknown
+from rapo.world.simulator import Simulator
+from rapo.world.task import Task
+
+ENGINES = {"cpu": "rapo.world.mujoco_cpu:MujocoSimulator"}
+"""Where the simulator of each engine is: a class that is made as `make_simulator` is called."""
+ENGINE = "cpu"
+"""The engine where none is named: MuJoCo on CPU threads."""
+
+
+def check_engine(name: str) -> str:
+    """`name`, refused unless it is that of an engine."""
+    if name not in ENGINES:
+        raise unknown("engine", name, ENGINES)
+    return name
+
+
+def make_simulator(task: Task, num_envs: int, *, engine: str = ENGINE, **given: Any) -> Simulator:
+    """A simulator of `num_envs` environments of a task.
+
+    given: what every engine takes: `seed`; `dynamics` `[num_envs, P]` or `[P]`, nominal by default; `fresh`,
+    which draws new ones whenever an episode begins; `force_bodies`, those that `step` may push; `threads`, 0
+    for all cores; and `chunk`, how many branches are simulated at a time.
+    """
+    module, _, kind = ENGINES[check_engine(engine)].partition(":")
+    return getattr(import_module(module), kind)(task, num_envs, **given)

@@ -23,6 +23,7 @@ bench: $(READY)
 	$(VENV)/bin/rapo bench evidence --json results/bench-evidence.json
 	$(VENV)/bin/rapo bench report --json results/bench-report.json
 	$(VENV)/bin/rapo bench tabular --json results/bench-tabular.json
+	$(VENV)/bin/rapo bench start --json results/bench-start.json
 
 figures: $(READY)
 	rm -rf runs/demo

@@ -1,7 +1,7 @@
-"""The demonstration: RAPO and PPO learn Hopper for the same number of steps, then meet other physics.
+"""The demonstration: RAPO and PPO learn Hopper for equally many steps and are swept over other physics.
 
-The budget is small, a few minutes for everything, and so are the ensemble and the claim: it shows the whole
-path from training over a sweep to a report, not what the algorithms reach in the end.
+Everything takes a few minutes. The demonstration shows the way from training over a sweep to a report; with
+so few steps and models it does not show what the algorithms reach in the end.
 """
 
 from collections.abc import Callable
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from rapo.errors import InputError
 from rapo.evaluation.sweep import sweep
+from rapo.heavy import pl
 from rapo.runs.run import CONFIG, Run
 from rapo.runs.start import resume, start
 from rapo.training.config import make_config
@@ -20,24 +20,24 @@ from rapo.training.config import make_config
 ALGORITHMS = ("rapo", "ppo")
 SCALES = (0.5, 0.75, 1.0, 1.25, 1.5)
 EPISODES = 10
-STEPS = 300_000
 OPTIONS: dict[str, dict[str, int]] = {"rapo": {"models": 4}, "ppo": {}}
-"""Four models branch in a quarter of the time of sixteen."""
+"""Options of each algorithm that differ from the defaults: 4 models instead of 16 take less time."""
 
 
 @dataclass(frozen=True)
-class Curve:
-    """How one policy does as one parameter is scaled and the others stay nominal."""
+class ScaleCurve:
+    """The returns of one policy as one parameter of the physics is scaled and the others stay nominal."""
 
     algo: str
     parameter: str
     scales: tuple[float, ...]
+    """Factors of the parameter."""
     returns: list[float | None]
     """Mean return at each scale; None where every episode diverged."""
 
 
 def train_or_go_on(algo: str, steps: int, seed: int, folder: Path, quiet: bool = False) -> Run:
-    """The demonstration's run of an algorithm; what was trained already is not trained again."""
+    """The run of one algorithm in this folder, trained to its end, from where it stopped if it did."""
     wanted = make_config("hopper", algo, steps=steps, seed=seed, options=OPTIONS[algo])
     if (folder / CONFIG).exists():
         made = Run(folder).config()
@@ -50,20 +50,20 @@ def train_or_go_on(algo: str, steps: int, seed: int, folder: Path, quiet: bool =
     return start(wanted, folder, quiet=quiet)
 
 
-def measure(run: Run, algo: str, seed: int, advance: Callable[[], None]) -> list[Curve]:
-    """Sweep a run and give its mean return at every setting; `advance` is called once a step."""
+def measure(run: Run, algo: str, seed: int, advance: Callable[[], None]) -> list[ScaleCurve]:
+    """Sweep a run; a curve for each parameter. `advance` is called after each step of the simulations."""
     table = sweep(run, scales=SCALES, episodes=EPISODES, seed=seed, advance=advance)
     good = table.filter(~pl.col("diverged"))
     curves = []
     for name in table["parameter"].unique(maintain_order=True):
         rows = good.filter(pl.col("parameter") == name)
         means = dict(rows.group_by("scale").agg(pl.col("return").mean()).iter_rows())
-        curves.append(Curve(algo, name, SCALES, [means.get(scale) for scale in SCALES]))
+        curves.append(ScaleCurve(algo, name, SCALES, [means.get(scale) for scale in SCALES]))
     return curves
 
 
-def summary(curves: list[Curve], algo: str) -> tuple[float, float, float]:
-    """The mean return at nominal dynamics, at perturbed ones, and at the worst of them."""
+def summary(curves: list[ScaleCurve], algo: str) -> tuple[float, float, float]:
+    """An algorithm's mean return at nominal physics, over all perturbed settings, and at the worst one."""
     returns = np.array([curve.returns for curve in curves if curve.algo == algo], float)
     nominal = SCALES.index(1.0)
     perturbed = np.delete(returns, nominal, axis=1)

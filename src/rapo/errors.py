@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 LISTED = 12
+"""How many of the known names an error lists."""
 
 
 class InputError(ValueError):
-    """Something the user gave can't be used; nothing was changed."""
+    """Something the user gave can't be used; no file was changed."""
 
 
 class BusyError(InputError):
-    """Another process is at it."""
+    """A folder can't be used because another process is working in it."""
 
 
 class TrainingError(RuntimeError):
@@ -27,7 +28,7 @@ class TheoryError(RuntimeError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with everything saved; says how to go on."""
+    """The user pressed Ctrl-C; everything is saved, and the message says how to go on."""
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:

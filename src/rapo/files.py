@@ -1,4 +1,4 @@
-"""Writing files so that a reader finds the old one or the new one, never half of either."""
+"""Writing files so that a reader finds either the old file or the new one, never half of one."""
 
 import os
 import tempfile
@@ -8,7 +8,7 @@ from rapo.errors import InputError
 
 
 def check_writable(path: Path) -> Path:
-    """The file that `path` leads to, refused before any work is done if it can't be written."""
+    """The file that `path` leads to, links followed; refused if it can't be written."""
     target = path.resolve()
     if (target.exists() and not target.is_file()) or not os.access(target.parent, os.W_OK):
         raise InputError(f"file '{path}' can't be written: give a file in a folder that exists")
@@ -16,7 +16,7 @@ def check_writable(path: Path) -> Path:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Put a whole file in place, or leave everything as it was."""
+    """Write a file of this content, or raise and leave the old file as it was."""
     target = check_writable(path)
     mask = os.umask(0)
     os.umask(mask)

@@ -1,4 +1,4 @@
-"""The two robust building blocks for use outside a training run, in double precision, on plain arrays."""
+"""Robust expectation and reweighting for use outside a training run, in double precision, on plain arrays."""
 
 from typing import NamedTuple
 
@@ -20,22 +20,22 @@ class RobustValue(NamedTuple):
     value: Floats
     """`[...]`, the worst expectation."""
     temperature: Floats
-    """`[...]`, how sharply it tilts: eta* in exp(-eta* value); 0 where nothing is tilted."""
+    """`[...]`, how sharply the weights are tilted: eta* in exp(-eta* value); 0 where they are not tilted."""
     kl: Floats
     """`[...]`, the part of the budget that is used."""
     weights: Floats
     """`[..., K]`, the worst-case weights."""
     gap: Floats
-    """`[...]`, dual minus primal value: how far from exact the solution is."""
+    """`[...]`, dual minus primal value: 0 where the solution is exact."""
 
 
 class Reweighted(NamedTuple):
-    """A mixture of models within a KL ball around a prior, of the lowest mean score."""
+    """The weights of K models that have the lowest mean score within a KL ball around a prior."""
 
     weights: Floats
-    """`[K]`."""
+    """`[K]`, the tilted weights."""
     temperature: float
-    """How sharply it tilts: beta in exp(-beta score)."""
+    """How sharply the weights are tilted: beta in exp(-beta score)."""
     kl: float
     """The part of the budget that is used."""
 

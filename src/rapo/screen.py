@@ -1,4 +1,4 @@
-"""What the command line shows: one console, progress bars and tables."""
+"""What the package shows on a terminal: one console, progress bars and tables."""
 
 import json
 from collections.abc import Sequence
@@ -8,18 +8,18 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from rapo.files import write_atomically
-from rapo.runs import display
 
 console = Console()
 
 
-def progress_bar() -> Progress:
-    """Bars on this console."""
-    return display.progress_bar(console)
+def progress_bar(on: Console = console, disable: bool = False) -> Progress:
+    """Bars that say what is being done, how far it is and how long it will take."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=on, disable=disable)
 
 
 def number_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:
@@ -30,6 +30,12 @@ def number_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Ta
     for column in numbers:
         table.add_column(column, justify="right")
     return table
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s"
 
 
 def write_rows(path: Path, rows: Sequence[Any]) -> None:

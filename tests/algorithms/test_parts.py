@@ -12,11 +12,12 @@ from rapo.algorithms.counts import Everything, Worst
 from rapo.algorithms.draws import Ensemble, Nominal, Uniform
 from rapo.algorithms.mixture import Boltzmann, Fixed
 from rapo.algorithms.rarl import Pusher
-from rapo.algorithms.spec import Branches, Steps, Trajectories
+from rapo.algorithms.spec import Steps, Trajectories, ValuedBranches
 from rapo.algorithms.targets import Mean, Robust, Taken
 from rapo.algorithms.temperature import Adaptive, AdvNet, Exact
 from rapo.errors import InputError
 from rapo.learner.budget import Budget
+from rapo.learner.ppo_update import PpoSettings
 from rapo.world.find_task import make_task
 
 KEY = jax.random.key(0)
@@ -24,7 +25,7 @@ KEY = jax.random.key(0)
 
 def steps(branches=True, progress=0.0, **changes):
     """Two pairs, two models, discount 1/2: G is [[1 + 4/2, 2 + 8/2], [3, 5 + 2/2]] = [[3, 6], [3, 6]]."""
-    made = Branches(
+    made = ValuedBranches(
         reward=jnp.array([[1.0, 2.0], [3.0, 5.0]]),
         terminated=jnp.array([[False, False], [True, False]]),
         next_value=jnp.array([[4.0, 8.0], [100.0, 2.0]]),
@@ -77,9 +78,16 @@ class TestDraws:
     def test_an_ensemble_can_be_rolled_out_in_the_nominal_model(self):
         assert Ensemble(rollout="nominal").fresh(self.dynamics, np.ones((1, 4)), np.ones(1)) is None
 
-    @pytest.mark.parametrize("prior", [(0.5, 0.5), (0.5, 0.6, -0.1), (0.5, 0.3, 0.3)])
-    def test_a_prior_is_a_distribution_over_the_models(self, prior):
-        with pytest.raises(InputError, match="the prior has"):
+    @pytest.mark.parametrize(
+        ("prior", "says"),
+        [
+            ((0.5, 0.5), "option prior has 2 weights with sum 1: allowed are as many weights as there are"),
+            ((0.5, 0.6, -0.1), "option prior is 0.5,0.6,-0.1: allowed are numbers from 0 to 1"),
+            ((0.5, 0.3, 0.3), "option prior has 3 weights with sum 1.1: allowed are as many weights"),
+        ],
+    )
+    def test_a_prior_is_a_distribution_over_the_models(self, prior, says):
+        with pytest.raises(InputError, match=says):
             Ensemble(models=3, prior=prior)
         assert (
             Ensemble(models=2, prior=(0.9, 0.1)).ensemble(self.dynamics, np.random.default_rng(0))[1][0]
@@ -194,8 +202,10 @@ class TestTargets:
         plain = Robust(samples=4, target="soft", temperature=Exact())
         corrected = replace(plain, correction=0.1)
         assert (corrected((), steps())[0] < plain((), steps())[0]).all()
-        with pytest.raises(InputError, match=r"correction 0\.1 was asked for with target tilted"):
+        with pytest.raises(InputError, match=r"correction is 0\.1 with target tilted and samples 4"):
             Robust(correction=0.1, samples=4)
+        with pytest.raises(InputError, match=r"correction is 0\.1 with target soft and samples all"):
+            Robust(correction=0.1, target="soft")
 
 
 class TestCounts:
@@ -288,19 +298,28 @@ class TestPusher:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Ensemble(models=0), "an ensemble of 0 models"),
-        (lambda: Mean(samples=0), "0 samples of the ensemble"),
-        (lambda: Robust(epsilon=Budget(-0.1)), "a KL budget is -0.1"),
-        (lambda: Boltzmann(kappa=Budget(float("nan"))), "a KL budget is nan"),
-        (lambda: Boltzmann(score_rate=0.0), "score_rate 0"),
-        (lambda: Worst(fraction=0.0), "the worst 0 of trajectories"),
-        (lambda: Pusher(strength=-1.0), "an adversary of strength -1"),
-        (lambda: Pusher(strength=float("inf")), "an adversary of strength inf"),
-        (lambda: Exact(0), "0 iterations"),
-        (lambda: AdvNet(advnet_steps=0), "advnet_steps 0"),
-        (lambda: Adaptive(adapt_rate=0.0), "adapt_rate 0"),
-        (lambda: Adaptive(adapt_rate=float("inf")), "adapt_rate inf"),
-        (lambda: Boltzmann(mixture_adapts=float("inf")), "mixture_adapts is inf"),
+        (lambda: Ensemble(models=0), "option models is 0: allowed are whole numbers from 1"),
+        (lambda: Mean(samples=0), "option samples is 0: allowed are whole numbers from 1"),
+        (
+            lambda: Robust(epsilon=Budget(-0.1)),
+            "the KL budget's start is -0.1: allowed are finite numbers",
+        ),
+        (lambda: Boltzmann(kappa=Budget(float("nan"))), "the KL budget's start is nan"),
+        (lambda: Boltzmann(score_rate=0.0), "option score_rate is 0: allowed are numbers above 0, up to 1"),
+        (lambda: Boltzmann(fastest=1.5), "option fastest is 1.5"),
+        (lambda: Boltzmann(scored_rows=0), "option scored_rows is 0: allowed are whole numbers from 1"),
+        (lambda: Worst(fraction=0.0), "option fraction is 0: allowed are numbers above 0, up to 1"),
+        (lambda: Worst(warm_up=-0.5), "option warm_up is -0.5: allowed are numbers from 0 to 1"),
+        (lambda: Pusher(strength=-1.0), "option strength is -1: allowed are finite numbers from 0"),
+        (lambda: Pusher(strength=float("inf")), "option strength is inf"),
+        (lambda: Pusher(policy_turn=0), "option policy_turn is 0: allowed are whole numbers from 1"),
+        (lambda: Pusher(pusher_turn=-1), "option pusher_turn is -1: allowed are whole numbers from 0"),
+        (lambda: Robust(correction=1.0, samples=4, target="soft"), "numbers above 0 and below 1"),
+        (lambda: Exact(0), "option iterations is 0: allowed are whole numbers from 1"),
+        (lambda: AdvNet(advnet_steps=0), "option advnet_steps is 0"),
+        (lambda: Adaptive(adapt_rate=0.0), "option adapt_rate is 0: allowed are finite numbers above 0"),
+        (lambda: Adaptive(adapt_rate=float("inf")), "option adapt_rate is inf"),
+        (lambda: Boltzmann(mixture_adapts=float("inf")), "option mixture_adapts is inf"),
         (lambda: find_algorithm("rappo"), "unknown algorithm 'rappo': did you mean 'rapo'"),
     ],
 )
@@ -313,3 +332,17 @@ def test_every_algorithm_is_known_by_its_name_and_can_be_hashed():
     names = "rapo rapo-no-advnet rapo-no-boltzmann rapo-no-both rapo-mean ppo ppo-dr epopt rarl"
     assert list(ALGORITHMS) == names.split()
     assert all(a.name == name and a.summary and hash(a) for name, a in ALGORITHMS.items())
+
+
+def test_parts_of_the_same_settings_are_equal_and_hash_alike_as_compiled_calls_need():
+    for first, second in (
+        (Robust(samples=4), Robust(samples=4)),
+        (Boltzmann(mixture_adapts=0.5), Boltzmann(mixture_adapts=0.5)),
+        (Worst(), Worst()),
+        (Pusher(), Pusher()),
+        (Ensemble(prior=(1.0,), models=1), Ensemble(prior=(1.0,), models=1)),
+        (PpoSettings(), PpoSettings()),
+    ):
+        assert first == second
+        assert hash(first) == hash(second)
+    assert Robust(samples=4) != Robust(samples=5)

@@ -126,9 +126,9 @@ def test_bench_world_writes_rows_that_add_up(tmp_path):
         (("bench", "train", "--algos", "pppo"), "unknown algorithm 'pppo': did you mean 'ppo'?"),
         (("train", "hopper", "--algo", "rap"), "unknown algorithm 'rap': did you mean 'rapo'?"),
         (("train", "hoper"), "unknown task 'hoper': did you mean 'hopper'?"),
-        (("train", "hopper", "--set", "epsilon=-1"), "a KL budget is -1: allowed are finite numbers from 0"),
-        (("train", "hopper", "--set", "models=0"), "an ensemble of 0 models was asked for"),
-        (("train", "hopper", "--set", "samples=0"), "0 samples of the ensemble were asked for"),
+        (("train", "hopper", "--set", "epsilon=-1"), "option epsilon is '-1': allowed are numbers from 0"),
+        (("train", "hopper", "--set", "models=0"), "option models is 0: allowed are whole numbers from 1"),
+        (("train", "hopper", "--set", "samples=0"), "option samples is 0: allowed are whole numbers from 1"),
         (("train", "hopper", "--set", "epsilon"), "option 'epsilon' has no value"),
         (
             ("train", "hopper", "--algo", "ppo", "--set", "epsilon=1"),

@@ -128,12 +128,12 @@ def test_the_command_prints_what_was_found(run, capsys):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"generations": 0}, "0 generations were asked for: it must be at least 1"),
-        ({"population": 3}, "3 points in a generation were asked for: it must be at least 4"),
-        ({"episodes": 0}, "0 episodes were asked for"),
+        ({"generations": 0}, "option generations is 0: allowed are whole numbers from 1"),
+        ({"population": 3}, "option population is 3: allowed are whole numbers from 4"),
+        ({"episodes": 0}, "option episodes is 0: allowed are whole numbers from 1"),
         ({"seed": -1}, "seed -1 was given"),
-        ({"generations": 1.5}, "1.5 generations were asked for"),
-        ({"final_episodes": 1}, "1 episodes in the final were asked for: it must be at least 2"),
+        ({"generations": 1.5}, "option generations is 1.5: allowed are whole numbers from 1"),
+        ({"final_episodes": 1}, "option final_episodes is 1: allowed are whole numbers from 2"),
     ],
 )
 def test_bad_numbers_are_refused(run, options, says):

@@ -8,7 +8,7 @@ import rapo
 from rapo.cli import main
 from rapo.errors import InputError
 from rapo.evaluation.evaluate import evaluate
-from rapo.evaluation.sweep import FILE, read_sweep, settings, sweep
+from rapo.evaluation.sweep import FILE, SweepSettings, read_sweep, settings, sweep
 from rapo.runs.run import CHECKPOINT
 from rapo.tasks.hopper import Hopper
 
@@ -24,11 +24,11 @@ def known(run):
 
 def test_every_parameter_goes_through_its_test_range_and_the_nominal_value(run):
     task = rapo.make_task("hopper")
-    pairs = settings(task.dynamics, None, None)
+    pairs = settings(task.dynamics)
     assert [name for name, _ in pairs[::11]] == ["mass", "inertia", "friction", "torque"]
     np.testing.assert_allclose([x for _, x in pairs[:11]], np.arange(5, 16) / 10, atol=1e-12)
     odd = task.dynamics.with_ranges("mass", test=(0.55, 1.5))
-    assert 1.0 in [x for name, x in settings(odd, ["mass"], None) if name == "mass"]
+    assert 1.0 in [x for name, x in settings(odd, SweepSettings(parameters=("mass",))) if name == "mass"]
 
 
 def test_a_sweep_is_a_tidy_table_of_every_episode(run):
@@ -143,7 +143,7 @@ def test_a_damaged_table_is_named_and_swept_anew(run, damage):
 
 
 def test_the_command_prints_and_writes(run, capsys):
-    main(["sweep", str(run.folder), "--episodes", "2", "--param", "mass", "--scales", "0.8:1.2:0.2", "0.5"])
+    main(["sweep", str(run.folder), "--episodes", "2", "--parameters", "mass", "--scales", "0.8:1.2:0.2", "0.5"])
     assert known(run)["scale"].unique().sort().to_list() == [0.5, 0.8, 1.0, 1.2]
     printed = capsys.readouterr().out
     for word in ("nominal", "OOD", "worst", "mass"):
@@ -153,12 +153,12 @@ def test_the_command_prints_and_writes(run, capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--param", "masss"], "unknown parameter 'masss': did you mean 'mass'?"),
+        (["--parameters", "masss"], "unknown parameter 'masss': did you mean 'mass'?"),
         (["--scales", "0.5:1.5"], "scales '0.5:1.5' were given: allowed are a number or FROM:TO:STEP"),
         (["--scales", "1:0:0.1"], "FROM must not be above TO"),
         (["--scales", "nan"], "allowed are a number"),
         (["--scales", "-1"], "it must stay above 0"),
-        (["--episodes", "0"], "0 episodes were asked for"),
+        (["--episodes", "0"], "option episodes is 0: allowed are whole numbers from 1"),
         (["--seed", "-1"], "seed -1 was given"),
     ],
 )

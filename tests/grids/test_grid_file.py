@@ -28,14 +28,14 @@ def written(tmp_path):
 
 def test_a_grid_is_every_task_with_every_algorithm_and_every_seed(written):
     grid = read_grid(written(tasks='["hopper", "ant"]', algorithms='["ppo", "rapo"]', seeds="[0, 7]"))
-    assert [str(cell.folder.relative_to("runs/some")) for cell in grid.cells] == [
+    assert [str(run.folder.relative_to("runs/some")) for run in grid.runs] == [
         f"{task}/{algo}/seed-{seed}"
         for task in ("hopper", "ant")
         for algo in ("ppo", "rapo")
         for seed in (0, 7)
     ]
-    assert (grid.sweep, grid.search) == ({}, {})
-    config = grid.cells[-1].config()
+    assert grid.measurements == {"sweep": {}, "search": {}}
+    config = grid.runs[-1].config()
     assert (config.task.name, config.algorithm.name, config.steps, config.seed) == ("ant", "rapo", 100, 7)
 
 
@@ -43,7 +43,7 @@ def test_a_list_makes_the_grid_wider_for_the_algorithms_that_have_the_option(wri
     more = "[options]\nmodels = [4, 8]\nnum_envs = 16\n"
     more += "[algorithm.rapo]\nepsilon = [0.1, '0:0.2:0.5']\nkappa = 0.3"
     grid = read_grid(written(more, algorithms='["ppo", "rapo-mean", "rapo"]', out="'there'"))
-    assert [cell.group for cell in grid.cells] == [
+    assert [run.group for run in grid.runs] == [
         "ppo",
         "rapo-mean,models=4",
         "rapo-mean,models=8",
@@ -52,16 +52,16 @@ def test_a_list_makes_the_grid_wider_for_the_algorithms_that_have_the_option(wri
         "rapo,models=8,epsilon=0.1",
         "rapo,models=8,epsilon=0-0.2-0.5",
     ]
-    assert grid.cells[-1].folder == Path("there/hopper/rapo,models=8,epsilon=0-0.2-0.5/seed-0")
-    said = grid.cells[-1].config().describe()["options"]
+    assert grid.runs[-1].folder == Path("there/hopper/rapo,models=8,epsilon=0-0.2-0.5/seed-0")
+    said = grid.runs[-1].config().describe()["options"]
     assert (said["models"], said["epsilon"], said["kappa"], said["num_envs"]) == (8, [0, 0.2, 0.5], 0.3, 16)
-    assert "models" not in grid.cells[0].config().describe()["options"]
+    assert "models" not in grid.runs[0].config().describe()["options"]
 
 
 def test_what_is_said_of_one_algorithm_goes_before_what_is_said_of_all(written):
     more = "[options]\nmodels = [4, 8]\n[algorithm.rapo]\nmodels = 2"
     grid = read_grid(written(more, algorithms='["rapo", "rapo-mean"]'))
-    assert [(cell.group, cell.options["models"]) for cell in grid.cells] == [
+    assert [(run.group, run.options["models"]) for run in grid.runs] == [
         ("rapo", 2),
         ("rapo-mean,models=4", 4),
         ("rapo-mean,models=8", 8),
@@ -70,25 +70,26 @@ def test_what_is_said_of_one_algorithm_goes_before_what_is_said_of_all(written):
 
 def test_values_that_are_lists_themselves_are_listed_in_a_list(written):
     grid = read_grid(written("[options]\nhidden = [[32, 32], '64,64', [64]]"))
-    assert [cell.config().settings.hidden for cell in grid.cells] == [(32, 32), (64, 64), (64,)]
-    assert [cell.group for cell in grid.cells] == ["ppo,hidden=32-32", "ppo,hidden=64-64", "ppo,hidden=64"]
+    assert [run.config().settings.hidden for run in grid.runs] == [(32, 32), (64, 64), (64,)]
+    assert [run.group for run in grid.runs] == ["ppo,hidden=32-32", "ppo,hidden=64-64", "ppo,hidden=64"]
 
 
 def test_settings_of_sweep_and_search_are_read_and_the_search_can_be_left_out(written):
     grid = read_grid(
         written("[sweep]\nepisodes = 3\nscales = [1, 1.5]\nparameters = ['mass']", search="false")
     )
-    assert grid.sweep == {"episodes": 3, "scales": [1, 1.5], "parameters": ["mass"]}
-    assert grid.search is None
-    assert read_grid(written("[search]\nseed = 5\npopulation = 4")).search == {"seed": 5, "population": 4}
+    assert grid.measurements == {"sweep": {"episodes": 3, "scales": [1, 1.5], "parameters": ["mass"]}}
+    searched = read_grid(written("[search]\nseed = 5\npopulation = 4")).measurements
+    assert searched == {"sweep": {}, "search": {"seed": 5, "population": 4}}
 
 
 def test_flights_are_made_only_where_the_file_asks_for_them(written):
     quadrotor = '["quadrotor-payload"]'
-    assert read_grid(written(tasks=quadrotor)).tracking is None
-    assert read_grid(written("[tracking]", tasks=quadrotor)).tracking == {}
+    assert "tracking" not in read_grid(written(tasks=quadrotor)).measurements
+    assert read_grid(written("[tracking]", tasks=quadrotor)).measurements["tracking"] == {}
     more = "[tracking]\nepisodes = 3\nseed = 5"
-    assert read_grid(written(more, tasks=quadrotor)).tracking == {"episodes": 3, "seed": 5}
+    found = read_grid(written(more, tasks=quadrotor)).measurements["tracking"]
+    assert found == {"episodes": 3, "seed": 5}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_flights_are_made_only_where_the_file_asks_for_them(written):
         ({"tasks": "[]"}, "", "key tasks is []: allowed is a list of names with at least one in it"),
         ({"tasks": "'hopper'"}, "", "key tasks is 'hopper': allowed is a list of names"),
         ({"tasks": "[1]"}, "", "key tasks has 1 in it: allowed are hopper, walker2d, halfcheetah, ant"),
-        ({"tasks": "['hoper']"}, "", "unknown name under tasks 'hoper': did you mean 'hopper'?"),
+        ({"tasks": "['hoper']"}, "", "unknown task 'hoper': did you mean 'hopper'?"),
         ({"tasks": "['ant', 'ant']"}, "", "key tasks has 'ant' twice: every value may be there once"),
         ({"algorithms": "['pppo']"}, "", "unknown name under algorithms 'pppo': did you mean 'ppo'?"),
         ({"algorithms": "[]"}, "", "key algorithms is []"),
@@ -124,38 +125,62 @@ def test_flights_are_made_only_where_the_file_asks_for_them(written):
         ({}, "[options]\nnum_envs = [8, '8']", "the runs 'ppo,num_envs=8' and 'ppo,num_envs=8' are the same"),
         ({}, "[options]\nhidden = ['64', [64]]", "the runs 'ppo,hidden=64' and 'ppo,hidden=64' are the same"),
         ({}, "[options]\nlearning_rate = [1, 1e0, 2]", "option learning_rate has 1.0 twice"),
-        ({}, "[options]\nnum_envs = 0", "option num_envs is 0: it must be at least 1"),
-        ({}, "[options]\nnum_envs = [8, 'x']", "option num_envs is 'x': allowed is a whole number"),
-        ({}, "[options]\nnum_envs = 2020-01-01", "allowed is a whole number"),
-        ({}, "[options.num_envs]\nx = 1", "option num_envs is {'x': 1}: allowed is a whole number"),
+        ({}, "[options]\nnum_envs = 0", "option num_envs is 0: allowed are whole numbers from 1"),
+        ({}, "[options]\nnum_envs = [8, 'x']", "option num_envs is 'x': allowed are whole numbers from 1"),
+        ({}, "[options]\nnum_envs = 2020-01-01", "allowed are whole numbers from 1"),
+        ({}, "[options.num_envs]\nx = 1", "option num_envs is {'x': 1}: allowed are whole numbers from 1"),
         ({}, "[algorithm.rapo]\nmodels = 3", "under [algorithm] 'rapo': did you mean 'ppo'? allowed are ppo"),
         ({}, "[algorithm]\nppo = 3", "key algorithm.ppo is 3: allowed is a table, [algorithm.ppo]"),
         ({}, "[algorithm.ppo]\nmodels = 3", "unknown option under [algorithm.ppo] 'models'"),
         ({}, "[sweep]\nepisode = 3", "unknown key under [sweep] 'episode': did you mean 'episodes'?"),
-        ({}, "[sweep]\nepisodes = 0", "key sweep.episodes is 0: allowed are whole numbers from 1"),
-        ({}, "[sweep]\nseed = -1", "key sweep.seed is -1"),
-        ({}, "[sweep]\nparameters = []", "key sweep.parameters is []"),
-        ({}, "[sweep]\nparameters = ['mas']", "sweep.parameters 'mas': did you mean 'mass'?"),
-        ({}, "[sweep]\nscales = []", "key sweep.scales is []"),
-        ({}, "[sweep]\nscales = ['1']", "key sweep.scales is ['1']: allowed is a list of numbers"),
-        ({}, "[sweep]\nscales = [-1]", "key sweep.scales is [-1]: dynamics row 0 (mass -1"),
+        (
+            {},
+            "[sweep]\nepisodes = 0",
+            "table [sweep]: option episodes is 0: allowed are whole numbers from 1",
+        ),
+        ({}, "[sweep]\nseed = -1", "table [sweep]: seed -1 was given: allowed"),
+        ({}, "[sweep]\nparameters = []", "table [sweep]: option parameters is empty: give at least one"),
+        ({}, "[sweep]\nparameters = ['mas']", "table [sweep]: unknown parameter 'mas': did you mean 'mass'?"),
+        ({}, "[sweep]\nscales = []", "table [sweep]: option scales is empty: give at least one"),
+        (
+            {},
+            "[sweep]\nscales = ['x']",
+            "table [sweep]: scales 'x' were given: allowed are a number or FROM:TO",
+        ),
+        ({}, "[sweep]\nscales = [-1]", "table [sweep]: dynamics row 0 (mass -1"),
         ({"search": "true"}, "", "key search is True: allowed is a table, or false to leave it out"),
         (
             {},
             "[search]\ngeneration = 3",
             "unknown key under [search] 'generation': did you mean 'generations'?",
         ),
-        ({}, "[search]\npopulation = 3", "key search.population is 3: allowed are whole numbers from 4"),
-        ({}, "[search]\nepisodes = 1.5", "key search.episodes is 1.5: allowed are whole numbers from 1"),
+        (
+            {},
+            "[search]\npopulation = 3",
+            "table [search]: option population is 3: allowed are whole numbers from 4",
+        ),
+        (
+            {},
+            "[search]\nepisodes = 1.5",
+            "table [search]: option episodes is 1.5: allowed are whole numbers from 1",
+        ),
         (
             {"tasks": "['quadrotor-payload', 'hopper']"},
             "[tracking]",
-            "key tracking was given: task 'hopper' has no reference to follow in the settings id and ood",
+            "key tracking was given: task 'hopper' has no such measurement",
         ),
-        ({"tracking": "true"}, "", "key tracking is True: allowed is a table, [tracking]"),
+        ({"tracking": "true"}, "", "key tracking is True: allowed is a table, or false to leave it out"),
         ({}, "[tracking]\nepisode = 3", "unknown key under [tracking] 'episode': did you mean 'episodes'?"),
-        ({}, "[tracking]\nepisodes = 0", "key tracking.episodes is 0: allowed are whole numbers from 1"),
-        ({}, "[tracking]\nseed = -1", "key tracking.seed is -1: allowed are whole numbers from 0"),
+        (
+            {},
+            "[tracking]\nepisodes = 0",
+            "table [tracking]: option episodes is 0: allowed are whole numbers from 1",
+        ),
+        (
+            {},
+            "[tracking]\nseed = -1",
+            "table [tracking]: seed -1 was given: allowed are whole numbers from 0",
+        ),
         ({"tasks": "["}, "", "is not a TOML file"),
     ],
 )
@@ -178,7 +203,7 @@ def test_a_file_that_is_not_there_or_is_not_text_is_refused(tmp_path):
 
 def test_every_experiment_of_the_paper_has_a_file():
     grids = {path.stem: read_grid(path) for path in GRIDS.glob("*.toml")}
-    assert {name: len(grid.cells) for name, grid in grids.items()} == {
+    assert {name: len(grid.runs) for name, grid in grids.items()} == {
         **{f"curves-{task}": 25 for task in LOCOMOTION},
         "ablations": 100,
         "ensemble-size": 80,
@@ -189,17 +214,17 @@ def test_every_experiment_of_the_paper_has_a_file():
     for name, grid in grids.items():
         assert grid.out == Path("runs") / name
         if name not in ("small", "quadrotor-payload"):
-            assert {cell.seed for cell in grid.cells} == set(range(5))
-            assert {cell.steps for cell in grid.cells} == {1_000_000}
-            assert (grid.sweep, grid.search) == ({}, {})
+            assert {run.seed for run in grid.runs} == set(range(5))
+            assert {run.steps for run in grid.runs} == {1_000_000}
+            assert grid.measurements == {"sweep": {}, "search": {}}
     for task in LOCOMOTION:
-        found = {cell.config().algorithm.name for cell in grids[f"curves-{task}"].cells}
+        found = {run.config().algorithm.name for run in grids[f"curves-{task}"].runs}
         assert found == {"ppo", "ppo-dr", "epopt", "rarl", "rapo"}
     quadrotor = grids["quadrotor-payload"]
-    assert {cell.group for cell in quadrotor.cells} == {"ppo", "ppo-dr", "epopt", "rarl", "rapo"}
-    assert quadrotor.tracking == {"episodes": 20}
+    assert {run.group for run in quadrotor.runs} == {"ppo", "ppo-dr", "epopt", "rarl", "rapo"}
+    assert quadrotor.measurements["tracking"] == {"episodes": 20}
     for name, varied in (("ensemble-size", "models"), ("samples", "samples")):
-        said = [cell.config().describe()["options"] for cell in grids[name].cells]
+        said = [run.config().describe()["options"] for run in grids[name].runs]
         assert {options[varied] for options in said} == {4, 8, 16, 32}
         assert {options["samples" if varied == "models" else "models"] for options in said} == {16}
-        assert all(re.fullmatch(rf"rapo,{varied}=\d+", cell.group) for cell in grids[name].cells)
+        assert all(re.fullmatch(rf"rapo,{varied}=\d+", run.group) for run in grids[name].runs)

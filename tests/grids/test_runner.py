@@ -60,6 +60,14 @@ def written(folder, options="", updates=UPDATES):
     return path
 
 
+def changed(grid, **measurements):
+    """The grid with other settings of some measurements, or without those that are None."""
+    both = {**grid.measurements, **measurements}
+    return replace(
+        grid, measurements={name: settings for name, settings in both.items() if settings is not None}
+    )
+
+
 def shown(table):
     console = Console(width=120, file=StringIO())
     with console.capture() as captured:
@@ -69,14 +77,14 @@ def shown(table):
 
 def files(grid):
     return {
-        cell.folder / name: ((cell.folder / name).stat().st_mtime_ns, (cell.folder / name).read_bytes())
-        for cell in grid.cells
+        run.folder / name: ((run.folder / name).stat().st_mtime_ns, (run.folder / name).read_bytes())
+        for run in grid.runs
         for name in RESULTS
     }
 
 
 def assert_same_results(one, other):
-    for a, b in zip(one.cells, other.cells, strict=True):
+    for a, b in zip(one.runs, other.runs, strict=True):
         arrays, facts = read_checkpoint(a.folder / CHECKPOINT)
         others, other_facts = read_checkpoint(b.folder / CHECKPOINT)
         assert facts == other_facts
@@ -106,7 +114,7 @@ def press_ctrl_c_when_training(cells):
     """Interrupt this process once all cells have learned from a few updates, from a thread."""
 
     def press():
-        logs = [cell.folder / "metrics.jsonl" for cell in cells]
+        logs = [run.folder / "metrics.jsonl" for run in cells]
         soon(lambda: all(log.exists() and log.read_bytes().count(b"\n") > 2 for log in logs))
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -124,18 +132,18 @@ def trainers(folder):
 def finished(tmp_path_factory):
     grid = read_grid(written(tmp_path_factory.mktemp("finished")))
     outcomes = run_grid(grid)
-    assert [(o.cell, o.done, o.failure) for o in outcomes] == [
-        (cell, ("trained", "swept", "searched"), None) for cell in grid.cells
+    assert [(o.run, o.done, o.failure) for o in outcomes] == [
+        (run, ("trained", "swept", "searched"), None) for run in grid.runs
     ]
     return grid
 
 
 def test_every_run_is_trained_swept_and_searched(finished):
-    for cell in finished.cells:
-        assert read_facts(cell.folder / CHECKPOINT)["counters"]["updates"] == UPDATES
-        table = pl.read_csv(cell.folder / "sweep.csv")
+    for run in finished.runs:
+        assert read_facts(run.folder / CHECKPOINT)["counters"]["updates"] == UPDATES
+        table = pl.read_csv(run.folder / "sweep.csv")
         assert (len(table), set(table["updates"])) == (2 * 2 * 2, {UPDATES})
-        assert not (cell.folder / "failure.txt").exists()
+        assert not (run.folder / "failure.txt").exists()
 
 
 def test_finished_runs_are_skipped_and_left_untouched(finished, capsys):
@@ -147,13 +155,13 @@ def test_finished_runs_are_skipped_and_left_untouched(finished, capsys):
 
 def test_ctrl_c_saves_and_running_again_goes_on_to_the_same_results(finished, tmp_path):
     grid = read_grid(written(tmp_path))
-    never_saved = grid.cells[1]
+    never_saved = grid.runs[1]
     create(never_saved.config(), never_saved.folder)
 
-    press_ctrl_c_when_training(grid.cells[:1])
+    press_ctrl_c_when_training(grid.runs[:1])
     with pytest.raises(Interrupted, match=r"0 of 2 runs are done.* go on with rapo grid .*tiny\.toml"):
         run_grid(grid, save_every=1000)
-    saved = read_facts(grid.cells[0].folder / CHECKPOINT)["counters"]["updates"]
+    saved = read_facts(grid.runs[0].folder / CHECKPOINT)["counters"]["updates"]
     assert 0 < saved < UPDATES
     states = shown(status(grid))
     assert f"training {saved / UPDATES:.0%}" in states
@@ -165,7 +173,7 @@ def test_ctrl_c_saves_and_running_again_goes_on_to_the_same_results(finished, tm
 def test_a_run_that_fails_is_reported_and_tried_again_while_the_others_finish(finished, tmp_path, capsys):
     path = written(tmp_path)
     grid = read_grid(path)
-    other, good = grid.cells
+    other, good = grid.runs
     create(replace(other.config(), steps=1), other.folder)
     with pytest.raises(SystemExit) as stopped:
         main(["grid", str(path)])
@@ -195,7 +203,7 @@ def test_training_that_goes_wrong_is_a_failure_of_that_run_alone(tmp_path):
     outcomes = run_grid(grid)
     assert [outcome.failure is None for outcome in outcomes] == [False, False, True, True]
     for outcome in outcomes[:2]:
-        said = (outcome.cell.folder / "failure.txt").read_text()
+        said = (outcome.run.folder / "failure.txt").read_text()
         assert said == f"{outcome.failure}\n"
         assert "a lower learning_rate may help" in said
     table = failures(outcomes)
@@ -207,24 +215,24 @@ def test_training_that_goes_wrong_is_a_failure_of_that_run_alone(tmp_path):
 def test_what_belongs_to_another_policy_or_was_measured_otherwise_is_made_again(finished, tmp_path):
     grid = read_grid(written(tmp_path))
     run_grid(grid)
-    cell, other = grid.cells
-    table = pl.read_csv(cell.folder / "sweep.csv")
-    table.with_columns(updates=pl.lit(3)).write_csv(cell.folder / "sweep.csv")
+    run, other = grid.runs
+    table = pl.read_csv(run.folder / "sweep.csv")
+    table.with_columns(updates=pl.lit(3)).write_csv(run.folder / "sweep.csv")
     assert [outcome.done for outcome in run_grid(grid)] == [("swept", "searched"), ()]
     (other.folder / "search.json").unlink()
     assert re.search(r"hopper +ppo +searched +swept", shown(status(grid)))
     assert [outcome.done for outcome in run_grid(grid)] == [(), ("searched",)]
     assert_same_results(finished, grid)
-    (cell.folder / "sweep.csv").write_text("nonsense")
+    (run.folder / "sweep.csv").write_text("nonsense")
     (other.folder / "search.json").write_text("{}")
     assert [outcome.done for outcome in run_grid(grid)] == [("swept", "searched"), ("searched",)]
     assert_same_results(finished, grid)
     for asked in ({"generations": 2}, {"generations": 1, "population": 8}):  # as many points, otherwise
-        more = replace(grid, search={**(grid.search or {}), **asked})
+        more = changed(grid, search={**grid.measurements["search"], **asked})
         assert [outcome.done for outcome in run_grid(more)] == [("searched",), ("searched",)]
-    more = replace(more, sweep={**grid.sweep, "episodes": 3})
+    more = changed(more, sweep={**grid.measurements["sweep"], "episodes": 3})
     assert re.search(r"hopper +ppo +trained +trained", shown(status(more)))
-    none = replace(more, search=None)
+    none = changed(more, search=None)
     assert [outcome.done for outcome in run_grid(none)] == [("swept",), ("swept",)]
     assert re.search(r"hopper +ppo +swept +swept", shown(status(none)))
 
@@ -235,7 +243,7 @@ def test_flights_are_made_after_all_else_and_again_if_they_are_of_others(tmp_pat
     tiny = tiny.replace('"mass", "torque"', '"payload"').replace("0.8, 1.0", "0.1").replace("0, 1", "0")
     path.write_text(f"{tiny}\n[tracking]\nepisodes = 2")
     grid = read_grid(path)
-    folder = grid.cells[0].folder
+    folder = grid.runs[0].folder
 
     def done(grid):
         return [outcome.done for outcome in run_grid(grid)]
@@ -251,8 +259,8 @@ def test_flights_are_made_after_all_else_and_again_if_they_are_of_others(tmp_pat
     table.with_columns(updates=pl.lit(1)).write_csv(folder / "tracking.csv")
     assert done(grid) == [("flown",)]
     assert [(folder / name).read_bytes() for name in ("tracking.csv", "paths.csv")] == before
-    assert done(replace(grid, tracking=None)) == [()]
-    assert done(replace(grid, tracking={"episodes": 2, "seed": 5}, search=None)) == [("flown",)]
+    assert done(changed(grid, tracking=None)) == [()]
+    assert done(changed(grid, tracking={"episodes": 2, "seed": 5}, search=None)) == [("flown",)]
     assert set(pl.read_csv(folder / "tracking.csv")["seed"]) == {5}
 
 
@@ -266,19 +274,19 @@ def test_the_status_runs_nothing_and_counts_where_seeds_are_many(tmp_path, capsy
 
 def test_a_damaged_run_is_unusable_and_says_why(finished, tmp_path):
     grid = read_grid(written(tmp_path))
-    create(grid.cells[0].config(), grid.cells[0].folder)
-    (grid.cells[0].folder / CHECKPOINT).write_bytes(b"nothing")
+    create(grid.runs[0].config(), grid.runs[0].folder)
+    (grid.runs[0].folder / CHECKPOINT).write_bytes(b"nothing")
     assert "unusable" in shown(status(grid))
     outcomes = run_grid(grid)
     assert re.search("checkpoint .* is damaged", outcomes[0].failure or "")
     assert outcomes[1].failure is None
-    assert (grid.cells[0].folder / CHECKPOINT).read_bytes() == b"nothing"
+    assert (grid.runs[0].folder / CHECKPOINT).read_bytes() == b"nothing"
 
 
 def test_a_run_that_another_process_trains_is_reported_and_left_alone(finished, tmp_path):
     grid = read_grid(written(tmp_path))
-    create(grid.cells[0].config(), grid.cells[0].folder)
-    with alone(grid.cells[0].folder):
+    create(grid.runs[0].config(), grid.runs[0].folder)
+    with alone(grid.runs[0].folder):
         outcomes = run_grid(grid)
     assert "is being trained by another process" in (outcomes[0].failure or "")
     assert outcomes[1].failure is None
@@ -355,7 +363,7 @@ def test_on_ray_ctrl_c_saves_and_a_killed_worker_is_replaced_with_the_same_resul
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     here, there = (read_grid(written(tmp_path / name, updates=150)) for name in ("here", "there"))
-    first, second = (cell.folder for cell in there.cells)
+    first, second = (run.folder for run in there.runs)
 
     command = ("-m", "rapo", "grid", there.path)
     with started(*command, "--ray", "--save-every", 10**6, **shared) as interrupted:

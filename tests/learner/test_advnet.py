@@ -17,7 +17,7 @@ def toy(budget=0.1, rows=256):
     weights = jnp.full(8, 1 / 8)
     exact = dual.solve(values, weights, budget)
     scale = jnp.sqrt(jnp.mean(jnp.var(values, axis=1)))
-    return advnet.Branched(inputs, values, weights, jnp.asarray(budget), scale, exact.temperature), exact
+    return advnet.BranchValues(inputs, values, weights, jnp.asarray(budget), scale, exact.temperature), exact
 
 
 def train(batch, updates, **options):

@@ -20,10 +20,11 @@ def test_a_joint_budget_splits_into_its_parts():
     assert (kappa, epsilon) == pytest.approx((0.1, 0.4))
 
 
-def test_step_and_trajectory_budgets_convert_by_the_discount():
-    assert budget.per_trajectory(0.01, 0.99) == pytest.approx(1.0)
+def test_discounted_budgets_of_the_steps_add_up_to_that_of_the_trajectory():
     assert budget.per_step(1.0, 0.99) == pytest.approx(0.01)
-    assert budget.per_step(budget.per_trajectory(0.3, 0.9), 0.9) == pytest.approx(0.3)
+    step = budget.per_step(3.0, 0.9)
+    assert step == pytest.approx(0.3)
+    assert sum(step * 0.9**t for t in range(1000)) == pytest.approx(3.0)
 
 
 def test_adapted_temperatures_come_to_spend_the_budget():
@@ -46,13 +47,19 @@ def test_adapted_temperatures_come_to_spend_the_budget():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Budget(-0.1), "a KL budget is -0.1: allowed are finite numbers from 0"),
-        (lambda: Budget(0.1, -1.0), "a KL budget is -1"),
-        (lambda: Budget(float("nan")), "a KL budget is nan"),
-        (lambda: Budget(0.1, 0.2, until=0.0), "ramps until 0 of training"),
-        (lambda: budget.split(-1, 0.5), "the joint KL budget is -1"),
-        (lambda: budget.split(1, 1.5), "share of the joint KL budget is 1.5"),
-        (lambda: budget.per_step(1, 1.0), "discount 1 was given"),
+        (lambda: Budget(-0.1), "the KL budget's start is -0.1: allowed are finite numbers from 0"),
+        (lambda: Budget(0.1, -1.0), "the KL budget's end is -1: allowed are finite numbers from 0"),
+        (lambda: Budget(float("nan")), "the KL budget's start is nan"),
+        (
+            lambda: Budget(0.1, 0.2, until=0.0),
+            "until is 0: allowed are numbers above 0, up to 1",
+        ),
+        (lambda: budget.split(-1, 0.5), "the joint KL budget is -1: allowed are finite numbers from 0"),
+        (
+            lambda: budget.split(1, 1.5),
+            "of the joint KL budget is 1.5: allowed are numbers from 0 to 1",
+        ),
+        (lambda: budget.per_step(1, 1.0), "discount 1 was given: allowed are numbers from 0 to below 1"),
     ],
 )
 def test_budgets_that_make_no_sense_are_refused(make, says):

@@ -7,12 +7,19 @@ import pytest
 
 from rapo.learner import networks
 from rapo.learner import ppo_update as ppo
-from rapo.learner.ppo_update import Batch, Parameters, Settings
+from rapo.learner.ppo_update import Batch, Parameters, PpoSettings
 
 
 def shuffles(settings, rows, seed=0):
     rng = np.random.default_rng(seed)
     return jnp.asarray(rng.permuted(np.tile(np.arange(rows, dtype=np.int32), (settings.epochs, 1)), axis=1))
+
+
+def drawn(policy, key, seen):
+    """Actions drawn from a policy for observations, and their log-probabilities."""
+    mean = networks.forward(policy.mean, seen)
+    action = mean + jnp.exp(policy.log_std) * jax.random.normal(key, mean.shape)
+    return action, networks.log_probability(policy, seen, action)
 
 
 def make(observation=3, action=2, rows=64, seed=0):
@@ -21,7 +28,7 @@ def make(observation=3, action=2, rows=64, seed=0):
         networks.init_policy(keys[0], observation, action), networks.init_critic(keys[1], observation)
     )
     seen = jax.random.normal(keys[2], (rows, observation))
-    taken, log_probability = networks.act(parameters.policy, keys[3], seen)
+    taken, log_probability = drawn(parameters.policy, keys[3], seen)
     batch = Batch(
         seen,
         taken,
@@ -39,7 +46,7 @@ def test_the_loss_is_the_clipped_surrogate_worked_out_by_hand():
     ratio = jnp.array([1.0, 2.0, 0.5, 1.1])
     now = networks.log_probability(parameters.policy, batch.observation, batch.action)
     batch = batch._replace(log_probability=now - jnp.log(ratio), advantage=jnp.array([1.0, 1.0, -1.0, -1.0]))
-    _, report = ppo.loss(parameters, batch, Settings(clip=0.2))
+    _, report = ppo.loss(parameters, batch, PpoSettings(clip=0.2))
     # min(r A, clip(r) A): 1, min(2, 1.2) = 1.2, min(-0.5, -0.8) = -0.8, min(-1.1, -1.1) = -1.1
     assert float(report.policy_loss) == pytest.approx(-(1 + 1.2 - 0.8 - 1.1) / 4, rel=1e-4)
     assert float(report.clip_fraction) == 0.5
@@ -54,7 +61,7 @@ def test_the_loss_is_the_clipped_surrogate_worked_out_by_hand():
 
 def test_the_whole_loss_adds_its_parts_with_their_weights():
     parameters, batch = make()
-    settings = Settings(value_cost=0.7, entropy_bonus=0.3)
+    settings = PpoSettings(value_cost=0.7, entropy_bonus=0.3)
     whole, report = ppo.loss(parameters, batch, settings)
     expected = report.policy_loss + 0.7 * report.value_loss - 0.3 * report.entropy
     assert float(whole) == pytest.approx(float(expected), rel=1e-5)
@@ -72,22 +79,22 @@ def test_samples_without_weight_do_not_count():
     assert float(alone.advantage.mean()) == pytest.approx(0, abs=1e-6)
     assert float(alone.advantage.std()) == pytest.approx(1, rel=1e-5)
     for a, b in zip(
-        jax.tree.leaves(jax.grad(lambda p: ppo.loss(p, poisoned, Settings())[0])(parameters)),
-        jax.tree.leaves(jax.grad(lambda p: ppo.loss(p, alone, Settings())[0])(parameters)),
+        jax.tree.leaves(jax.grad(lambda p: ppo.loss(p, poisoned, PpoSettings())[0])(parameters)),
+        jax.tree.leaves(jax.grad(lambda p: ppo.loss(p, alone, PpoSettings())[0])(parameters)),
         strict=True,
     ):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-6)
 
 
 def test_a_policy_learns_the_action_that_pays():
-    settings = Settings(epochs=4, minibatches=8)
+    settings = PpoSettings(epochs=4, minibatches=8)
     parameters, _ = make(observation=1, action=1)
     state = ppo.init_optimiser(parameters, settings)
     seen = jnp.zeros((512, 1))
 
     @jax.jit
     def improve(parameters, state, key, orders):
-        action, log_probability = networks.act(parameters.policy, key, seen)
+        action, log_probability = drawn(parameters.policy, key, seen)
         reward = -((action[:, 0] - 0.7) ** 2)
         advantage = reward - networks.value(parameters.critic, seen)
         batch = Batch(seen, action, log_probability, advantage, reward, jnp.ones(512))
@@ -108,7 +115,7 @@ def test_a_target_kl_stops_the_update_where_it_is_passed():
     parameters, batch = make(rows=256)
     results = {}
     for target in (None, 1e-9, 3e-3):
-        settings = Settings(epochs=20, minibatches=4, target_kl=target)
+        settings = PpoSettings(epochs=20, minibatches=4, target_kl=target)
         state = ppo.init_optimiser(parameters, settings)
         results[target] = ppo.update(parameters, state, batch, shuffles(settings, 256), 1e-3, settings)
 
@@ -122,7 +129,7 @@ def test_a_target_kl_stops_the_update_where_it_is_passed():
 
 def test_the_order_of_the_samples_matters_and_nothing_else_does():
     parameters, batch = make(rows=128)
-    settings = Settings(epochs=2, minibatches=4)
+    settings = PpoSettings(epochs=2, minibatches=4)
     state = ppo.init_optimiser(parameters, settings)
     update = jax.jit(lambda orders: ppo.update(parameters, state, batch, orders, 1e-3, settings)[0])
     first, same, other = (update(shuffles(settings, 128, k)) for k in (0, 0, 1))
@@ -133,7 +140,7 @@ def test_the_order_of_the_samples_matters_and_nothing_else_does():
 
 def test_a_step_is_as_long_as_the_learning_rate_says():
     parameters, batch = make()
-    settings = Settings(epochs=1, minibatches=1)
+    settings = PpoSettings(epochs=1, minibatches=1)
     state = ppo.init_optimiser(parameters, settings)
 
     def moved(rate):

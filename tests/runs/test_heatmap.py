@@ -58,7 +58,7 @@ def test_recording_changes_nothing_of_what_is_learned(tmp_path, tiny_runs):
 
 
 def test_an_interval_below_0_is_refused():
-    with pytest.raises(InputError, match="option heatmap_every is -1: it must not be negative"):
+    with pytest.raises(InputError, match="option heatmap_every is -1: allowed are whole numbers from 0"):
         make_config("hopper", "ppo", options={"heatmap_every": -1})
 
 

@@ -6,7 +6,7 @@ import pytest
 from rapo.errors import InputError
 from rapo.tabular import inventory, machine_replacement, policy_iteration, random_mdp, slippery_grid
 from rapo.tabular.classic import BUDGET, MOVES, PLAN
-from rapo.theory.worlds import fitted
+from rapo.theory.statements.worlds import fitted
 
 
 def best(mdp, budget):
@@ -123,9 +123,9 @@ def test_random_mdps_have_distinct_successors_and_come_from_the_generator():
         (lambda: slippery_grid(discount=1), "discount 1 was given"),
         (lambda: inventory(0), "capacity 0 was given: allowed are whole numbers from 1"),
         (lambda: inventory(2.5), "capacity 2.5 was given"),  # pyright: ignore
-        (lambda: inventory(demand=[0.5, 0.6]), "the demand must be a distribution"),
-        (lambda: inventory(demand=[1.5, -0.5]), "the demand must be a distribution"),
-        (lambda: inventory(demand=[]), "the demand must be a distribution"),
+        (lambda: inventory(demand=[0.5, 0.6]), r"demand \[0.5, 0.6\] was given: allowed is a distribution"),
+        (lambda: inventory(demand=[1.5, -0.5]), r"demand \[1.5, -0.5\] was given: allowed is a distribution"),
+        (lambda: inventory(demand=[]), r"demand \[\] was given: allowed is a distribution"),
         (lambda: random_mdp(np.random.default_rng(0), 0), "states 0 was given"),
         (lambda: random_mdp(np.random.default_rng(0), actions=0), "actions 0 was given"),
         (lambda: random_mdp(np.random.default_rng(0), successors=0), "successors 0 was given"),

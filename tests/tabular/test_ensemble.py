@@ -115,10 +115,13 @@ RETURNS, LAWS, PRIOR = np.zeros((2, 2)), np.full((2, 2), 0.5), np.array([0.5, 0.
         (lambda: joint(RETURNS, [0.5, 0.5], PRIOR, 0.1), r"laws of shape \(2,\) were given"),
         (
             lambda: joint(RETURNS, [[0.5, 0.5], [0.9, 0.2]], PRIOR, 0.1),
-            "laws in row 1 must not .* the sum 1.1",
+            "'laws' in row 1 has .* the sum 1.1: allowed are numbers from 0 with sum 1",
         ),
-        (lambda: split(RETURNS, LAWS, [1.5, -0.5], 0.1, 0.1), "prior must not .* the smallest is -0.5"),
-        (lambda: split(RETURNS, LAWS, [np.nan, 1.0], 0.1, 0.1), "prior must not be negative and sum to 1"),
+        (lambda: split(RETURNS, LAWS, [1.5, -0.5], 0.1, 0.1), "'prior' has the smallest number -0.5"),
+        (
+            lambda: split(RETURNS, LAWS, [np.nan, 1.0], 0.1, 0.1),
+            "'prior' has .*: allowed are numbers from 0 with sum 1",
+        ),
         (
             lambda: joint(RETURNS, LAWS, PRIOR, -0.1),
             "the KL budget is -0.1: allowed are finite numbers from 0",

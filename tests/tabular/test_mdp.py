@@ -157,10 +157,16 @@ BAD = {
     "a policy for other states": (lambda: mdp().distribution([0, 1, 0]), r"a policy of shape \(3,\)"),
     "a policy that sums to more": (
         lambda: mdp().distribution([[0.5, 0.6], [1, 0]]),
-        "must have a distribution",
+        "no distribution over actions was given",
     ),
-    "a negative policy": (lambda: mdp().distribution([[1.5, -0.5], [1, 0]]), "must have a distribution"),
-    "a NaN policy": (lambda: mdp().distribution([[np.nan, 1], [1, 0]]), "must have a distribution"),
+    "a negative policy": (
+        lambda: mdp().distribution([[1.5, -0.5], [1, 0]]),
+        "no distribution over actions was given",
+    ),
+    "a NaN policy": (
+        lambda: mdp().distribution([[np.nan, 1], [1, 0]]),
+        "no distribution over actions was given",
+    ),
     "a negative budget": (lambda: backup(mdp(), [0, 0], -0.5), "budget -0.5 was given"),
     "a NaN budget": (lambda: value_iteration(mdp(), np.nan), "budget nan was given"),
     "one infinite budget": (
@@ -186,20 +192,23 @@ BAD = {
     "a NaN tolerance": (lambda: policy_iteration(mdp(), 0.1, tolerance=np.nan), "tolerance nan was given"),
     "a tolerance too fine to sweep": (
         lambda: value_iteration(DRAWN, 0, tolerance=1e-17),
-        r"tolerance 1e-17 was asked for: here double precision allows \d\.\de-1[0-4]",
+        r"tolerance 1e-17 was asked for: for this MDP double precision allows \d\.\de-1[0-4]",
     ),
     "a tolerance too fine to evaluate": (
         lambda: evaluate(DRAWN, [0] * 5, 0.1, tolerance=1e-17),
-        r"tolerance 1e-17 was asked for: here double precision allows \d\.\de-1[0-4]",
+        r"tolerance 1e-17 was asked for: for this MDP double precision allows \d\.\de-1[0-4]",
     ),
     "a tolerance too fine to improve": (
         lambda: policy_iteration(DRAWN, 0.1, tolerance=1e-17),
-        r"tolerance 1e-17 was asked for: here double precision allows \d\.\de-1[0-4]",
+        r"tolerance 1e-17 was asked for: for this MDP double precision allows \d\.\de-1[0-4]",
     ),
     "an initial state too many": (lambda: occupancy(mdp(), [0, 0], [1, 0, 0]), "over the 2 states"),
-    "an initial sum of 2": (lambda: occupancy(mdp(), [0, 0], [1, 1]), "initial must be a distribution"),
-    "a negative initial share": (lambda: occupancy(mdp(), [0, 0], [1.5, -0.5]), "initial must be"),
-    "a NaN initial share": (lambda: occupancy(mdp(), [0, 0], [np.nan, 1]), "initial must be"),
+    "an initial sum of 2": (
+        lambda: occupancy(mdp(), [0, 0], [1, 1]),
+        "sum 2 was given: allowed is a distribution",
+    ),
+    "a negative initial share": (lambda: occupancy(mdp(), [0, 0], [1.5, -0.5]), "smallest number -0.5"),
+    "a NaN initial share": (lambda: occupancy(mdp(), [0, 0], [np.nan, 1]), "smallest number nan"),
     "an action not had, exactly": (lambda: exact_value(mdp(), [0, 1]), "takes action 1 in state 1"),
     "more successors than states": (
         lambda: random_mdp(np.random.default_rng(0), 3, 1, 4),

@@ -44,7 +44,7 @@ def test_statements_that_turn_out_otherwise_are_named_after_everything_was_writt
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_table_says_it_all_and_fits_its_screen(capsys, monkeypatch, width):
-    monkeypatch.setattr("rapo.cli.theory_command.console", Console(width=width))
+    monkeypatch.setattr("rapo.screen.console", Console(width=width))
     assert failed("median", "inside", "stops") == 1
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= width
@@ -60,11 +60,11 @@ def test_the_table_says_it_all_and_fits_its_screen(capsys, monkeypatch, width):
 
 
 def test_colours_are_for_terminals_only(capsys, monkeypatch):
-    monkeypatch.setattr("rapo.cli.theory_command.console", Console(width=100))
+    monkeypatch.setattr("rapo.screen.console", Console(width=100))
     main(["theory", "median"])
     assert "\x1b" not in capsys.readouterr().out
     terminal = Console(width=100, force_terminal=True, color_system="standard", no_color=False)
-    monkeypatch.setattr("rapo.cli.theory_command.console", terminal)
+    monkeypatch.setattr("rapo.screen.console", terminal)
     failed("median", "inside", "stops")
     printed = capsys.readouterr().out
     for coloured in ("\x1b[33m≈ holds", "\x1b[32m✓ holds", "\x1b[31m✗ could"):

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from rapo.algorithms.counts import Worst
 from rapo.algorithms.draws import Nominal
 from rapo.algorithms.ppo import PPO
 from rapo.errors import InputError
 from rapo.learner.budget import Budget
 from rapo.tasks.hopper import Hopper
-from rapo.training.config import Settings, make_config
+from rapo.training.config import Settings, changed_options, default_options, identity, make_config
 from rapo.training.options import options, values, with_options
 
 
@@ -69,24 +70,30 @@ def test_a_described_configuration_makes_the_same_one_again(algo):
     [
         ({"epsilom": 1}, "unknown option of algorithm 'rapo' 'epsilom': did you mean 'epsilon'"),
         ({"strength": 1}, "unknown option of algorithm 'rapo' 'strength'"),
-        ({"models": "many"}, "option models is 'many': allowed is a whole number"),
-        ({"models": 2.5}, "option models is 2.5: allowed is a whole number"),
-        ({"models": True}, "option models is True: allowed is a whole number"),
-        ({"models": 0}, "an ensemble of 0 models was asked for"),
-        ({"samples": 0}, "0 samples of the ensemble were asked for"),
-        ({"epsilon": -1}, "a KL budget is -1"),
-        ({"kappa": "1:2:3:4"}, "option kappa is '1:2:3:4'"),
-        ({"target": "best"}, "option target is 'best': allowed is tilted, soft, dual, hard-min, mean"),
-        ({"num_envs": 0}, "option num_envs is 0"),
-        ({"discount": 1.0}, "option discount is 1: allowed is 0 to below 1"),
-        ({"minibatches": 4096}, "4096 minibatches were asked of 2048 steps"),
-        ({"epochs": 0}, "option epochs is 0"),
-        ({"learning_rate": -1}, "learning_rate -1"),
-        ({"learning_rate": float("inf")}, "learning_rate inf"),
-        ({"value_cost": float("nan")}, "option value_cost is nan: it must be finite"),
-        ({"advnet_hidden": 0}, r"advnet_hidden \[0\]"),
-        ({"penalty": float("nan")}, "penalty nan"),
-        ({"num_envs": float("inf")}, "option num_envs is inf: allowed is a whole number"),
+        ({"models": "many"}, "option models is 'many': allowed are whole numbers from 1"),
+        ({"models": 2.5}, "option models is 2.5: allowed are whole numbers from 1"),
+        ({"models": True}, "option models is True: allowed are whole numbers from 1"),
+        ({"models": 0}, "option models is 0: allowed are whole numbers from 1"),
+        ({"samples": 0}, "option samples is 0: allowed are whole numbers from 1"),
+        (
+            {"epsilon": -1},
+            "option epsilon is -1: allowed are numbers from 0, or start:end, or",
+        ),
+        ({"kappa": "1:2:3:4"}, "option kappa is '1:2:3:4': allowed are numbers from 0, or start:end"),
+        ({"target": "best"}, "option target is 'best': allowed are tilted, soft, dual, hard-min, mean"),
+        ({"num_envs": 0}, "option num_envs is 0: allowed are whole numbers from 1"),
+        ({"discount": 1.0}, "option discount is 1: allowed are numbers from 0 to below 1"),
+        (
+            {"minibatches": 4096},
+            "minibatches is 4096: allowed are at most num_envs x horizon, here 2048",
+        ),
+        ({"epochs": 0}, "option epochs is 0: allowed are whole numbers from 1"),
+        ({"learning_rate": -1}, "option learning_rate is -1: allowed are finite numbers above 0"),
+        ({"learning_rate": float("inf")}, "option learning_rate is inf"),
+        ({"value_cost": float("nan")}, "option value_cost is nan: allowed are finite numbers"),
+        ({"advnet_hidden": 0}, "option advnet_hidden is 0: allowed are whole numbers from 1"),
+        ({"penalty": float("nan")}, "option penalty is nan: allowed are finite numbers from 0"),
+        ({"num_envs": float("inf")}, "option num_envs is inf: allowed are whole numbers"),
     ],
 )
 def test_impossible_options_are_refused_in_a_sentence(given, says):
@@ -101,9 +108,9 @@ def test_impossible_runs_are_refused():
         make_config("hopper", seed=-1)
     with pytest.raises(InputError, match="unknown task 'hoper': did you mean 'hopper'"):
         make_config("hoper")
-    with pytest.raises(InputError, match="steps '5' and seed 0 were given: both must be whole numbers"):
+    with pytest.raises(InputError, match="steps '5' were given: allowed are whole numbers"):
         make_config("hopper", steps="5")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InputError, match="task None and algorithm"):
+    with pytest.raises(InputError, match="task None was given: allowed are the name of one"):
         make_config(None)  # pyright: ignore[reportArgumentType]
     numpys = make_config(
         "hopper", "ppo", steps=np.int64(5), seed=np.int32(7), options={"num_envs": np.int64(8)}
@@ -123,6 +130,45 @@ def test_a_part_of_ones_own_brings_its_own_options():
     changed = make_config("hopper", windy, options={"gust": "2.5"})
     assert values(changed.algorithm) == {"gust": 2.5}
     assert options(windy)["gust"].help == "How hard it blows."
+
+
+def test_parts_that_share_the_name_of_an_option_are_refused_with_both_owners():
+    @dataclass(frozen=True)
+    class Rain(Nominal):
+        """Nominal dynamics and a share of rain."""
+
+        fraction: float = 0.5
+        """How much of the time it rains."""
+
+    rainy = replace(PPO, name="rainy", dynamics=Rain(), counts=Worst())
+    with pytest.raises(InputError, match="option fraction is a field of Rain and of Worst: parts of"):
+        options(rainy)
+
+
+def test_an_option_that_changes_nothing_that_is_learned_does_not_tell_runs_apart():
+    described = make_config("hopper", "ppo", options={"heatmap_every": 7, "epochs": 3}).describe()
+    assert described["options"]["heatmap_every"] == 7
+    assert changed_options(described["options"], default_options("hopper", "ppo")) == {"epochs": 3}
+    assert "heatmap_every" not in identity(described)["options"]
+    other = make_config("hopper", "ppo", options={"heatmap_every": 0, "epochs": 3}).describe()
+    assert identity(other) == identity(described)
+    assert identity(make_config("hopper", "ppo").describe()) != identity(described)
+
+
+def test_what_a_task_brings_is_no_changed_option():
+    described = make_config("quadrotor-payload", "rapo").describe()
+    assert changed_options(described["options"], default_options("quadrotor-payload", "rapo")) == {}
+
+
+def test_the_range_of_an_option_is_part_of_what_is_said_of_it():
+    found = options(make_config("hopper", "rapo").algorithm) | options(Settings())
+    assert {name: found[name].allowed for name in ("samples", "correction", "discount", "advnet_hidden")} == {
+        "samples": "whole numbers from 1 or all",
+        "correction": "numbers above 0 and below 1 or none",
+        "discount": "numbers from 0 to below 1",
+        "advnet_hidden": "whole numbers from 1, several with commas",
+    }
+    assert found["value_cost"].allowed == "finite numbers"
 
 
 def test_updates_are_rounded_up_to_whole_ones():

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rapo.learner.networks import init_policy
-from rapo.learner.normalize import nothing_seen
+from rapo.learner.networks import forward, init_policy
+from rapo.learner.normalize import normalise, nothing_seen
 from rapo.training.rollout import branch, collect
 from rapo.world.find_task import make_task
 from rapo.world.mujoco_cpu import MujocoSimulator
@@ -66,6 +66,21 @@ def test_controls_are_clipped_and_actions_are_not(task):
     assert float(jnp.abs(rollout.actions[0]).max()) > 2
     expected = np.clip(np.asarray(rollout.actions[0]).reshape(T * N, -1), -1, 1)
     np.testing.assert_array_equal(visited.controls, expected)
+
+
+def test_actions_are_drawn_around_the_mean_with_the_policys_deviation(task):
+    acting, seen = policy(task, scale=-0.7), nothing_seen((task.observation_size,))
+    rollout, _ = collect(
+        MujocoSimulator(task, 64, seed=0),
+        [acting],
+        seen,
+        np.random.default_rng(0),
+        100,
+        task.dynamics.nominal(),
+    )
+    noise = np.asarray(rollout.actions[0] - forward(acting.mean, normalise(seen, rollout.observation)))
+    np.testing.assert_allclose(noise.mean(axis=(0, 1)), 0, atol=0.02)
+    np.testing.assert_allclose(noise.std(axis=(0, 1)), np.exp(-0.7), rtol=0.02)
 
 
 def test_a_branch_under_the_environments_own_dynamics_is_the_step_itself(task):

@@ -45,7 +45,7 @@ CALLS = {
     "action rows": (lambda s, p: s.step(np.zeros((N + 1, 3))), r"allowed is \(4, 3\)"),
     "action nan": (
         lambda s, p: s.step([[0, 0, 0], [0, np.nan, 0], [0, 0, 0], [0, 0, 0]]),
-        "action 1 of row 1 is nan: it must be finite",
+        "action 1 of row 1 is nan: allowed are finite numbers",
     ),
     "action inf": (lambda s, p: s.step(np.full((N, 3), np.inf)), "action 0 of row 0 is inf"),
     "forces without bodies": (

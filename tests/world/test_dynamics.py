@@ -202,16 +202,16 @@ def parameter(**changes):
     [
         (
             parameter(train=(1.2, 0.8)),
-            r"'mass' has training range \[1.2, 0.8\]: it must be two finite numbers",
+            r"'mass' has training range \[1.2, 0.8\]: allowed are two finite numbers",
         ),
         (parameter(test=(0.5, np.nan)), r"'mass' has test range \[0.5, nan\]"),
         (parameter(apply="times"), "'mass' has apply 'times': allowed are scale, set, add, read"),
-        (parameter(apply="read"), "'mass' is read by its task: it must name no field and a nominal value"),
+        (parameter(apply="read"), "'mass' is read by its task: it must name a nominal value and no field"),
         (parameter(fields=()), "'mass' touches no mjModel field"),
         (parameter(of=()), "'mass' touches no name"),
         (parameter(columns=()), "'mass' touches no column"),
-        (parameter(nominal=np.nan), "'mass' has nominal value nan"),
-        (parameter(train=(1, 2, 3)), r"training range \[1, 2, 3\]: it must be two"),
+        (parameter(nominal=np.nan), "'mass' has nominal value nan: allowed are finite numbers"),
+        (parameter(train=(1, 2, 3)), r"training range \[1, 2, 3\]: allowed are two"),
         (parameter(fields=("geom_contype",)), "unknown mjModel array to perturb 'geom_contype'"),
         (parameter(fields=("body_subtreemass",)), "unknown mjModel array to perturb 'body_subtreemass'"),
         (parameter(apply="set"), "'mass' sets 5 different values of the model: give it a nominal one"),
@@ -228,7 +228,11 @@ def parameter(**changes):
         ),
         (parameter(of=("torzo",)), "unknown body 'torzo': did you mean 'torso'"),
         (parameter(fields=("gravity",), of=("torso",)), "gravity has no named rows"),
-        (parameter(fields=("geom_friction",), columns=(3,)), r"columns \(3,\) of geom_friction: it has 3"),
+        (
+            parameter(fields=("geom_friction",), columns=(3,)),
+            r"columns \(3,\) of geom_friction: allowed are 0 to 2",
+        ),
+        (parameter(columns=(0,)), r"names columns \(0,\) of body_mass: that field has none"),
     ],
 )
 def test_impossible_parameters_are_refused_in_one_sentence(task, make, says):
@@ -242,7 +246,7 @@ def test_impossible_parameters_are_refused_in_one_sentence(task, make, says):
     [
         ([1, 1, 1], r"dynamics of shape \(1, 3\) were given: allowed is \[rows, 4\]"),
         (np.empty((0, 4)), "dynamics of shape"),
-        ([1, np.nan, 1, 1], "'inertia' is nan in row 0: it must be finite"),
+        ([1, np.nan, 1, 1], "'inertia' is nan in row 0: allowed are finite numbers"),
         (
             [[1, 1, 1, 1], [0, 1, 1, 1]],
             r"dynamics row 1 \(mass 0, inertia 1, .*\) makes body_mass 0: it must stay above 0",

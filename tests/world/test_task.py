@@ -341,6 +341,14 @@ def test_userdata_is_no_field_to_be_asked_for(tank):
         Asking()
 
 
+@pytest.mark.usefixtures("tank")
+@pytest.mark.parametrize("what", ["frame_skip", "time_limit"])
+def test_a_task_without_steps_is_refused(what):
+    still = type("Still", (Tank,), {what: 0})
+    with pytest.raises(InputError, match=f"task 'tank' has {what} 0: allowed are whole numbers from 1"):
+        still()
+
+
 def test_named_settings_fix_some_parameters_and_draw_the_others(tank):
     rows = tank.setting("heavy", 50, np.random.default_rng(0))
     np.testing.assert_array_equal(rows[:, 0], 3)

@@ -1,4 +1,4 @@
-"""The algorithms by name."""
+"""The built-in algorithms, by name."""
 
 from rapo.algorithms.epopt import EPOPT
 from rapo.algorithms.ppo import PPO, PPO_DR

@@ -1,40 +1,37 @@
-"""Which trajectories count: all of them, or the worst."""
+"""Which trajectories the policy learns from: all of them, or the worst."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from rapo.algorithms.spec import Trajectories
-from rapo.errors import InputError
 from rapo.heavy import Array, jnp
 from rapo.learner.worst_trajectories import among_worst
+from rapo.ranges import POSITIVE_SHARE, SHARE, check_ranges
 
 
 @dataclass(frozen=True)
 class Everything:
-    """Every trajectory counts."""
+    """The policy learns from every trajectory."""
 
     def __call__(self, trajectories: Trajectories) -> Array:
-        """Ones."""
+        """Weights of 1 for all steps `[T, N]`."""
         return jnp.ones_like(trajectories.worth)
 
 
 @dataclass(frozen=True)
 class Worst:
-    """Only the worst trajectories count, once a warm-up is over."""
+    """The policy learns from the worst trajectories only, once a warm-up is over."""
 
-    fraction: float = 0.1
-    """The share of trajectories that counts."""
-    warm_up: float = 0.5
-    """The share of training before that, in which all of them count."""
+    fraction: Annotated[float, POSITIVE_SHARE] = 0.1
+    """Share of trajectories, the worst ones, that the policy learns from after the warm-up."""
+    warm_up: Annotated[float, SHARE] = 0.5
+    """Share of training, at its beginning, in which the policy learns from all trajectories."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.fraction <= 1 or not 0 <= self.warm_up <= 1:
-            raise InputError(
-                f"the worst {self.fraction:g} of trajectories after {self.warm_up:g} of training were asked "
-                "for: allowed are fractions above 0 and warm-ups from 0, both up to 1"
-            )
+        check_ranges(self)
 
     def __call__(self, trajectories: Trajectories) -> Array:
-        """Ones for the worst trajectories."""
+        """Weights `[T, N]`: 1 for steps of the worst trajectories, else 0."""
         fraction = jnp.where(trajectories.progress < self.warm_up, 1.0, self.fraction)
         kept = among_worst(trajectories.worth, trajectories.ended, fraction)
         return kept.astype(trajectories.worth.dtype)

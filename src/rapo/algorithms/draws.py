@@ -1,35 +1,36 @@
-"""How dynamics are drawn: nominal ones, fresh ones from the training ranges, or from a mixture of models."""
+"""Under which dynamics episodes are played: the nominal ones, random ones, or a mixture of models."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from rapo.arrays import Floats
 from rapo.errors import InputError
+from rapo.ranges import AT_LEAST_1, SHARE, check_ranges
 from rapo.world.dynamics import Dynamics
 from rapo.world.simulator import FreshDynamics
 
 
 @dataclass(frozen=True)
 class Nominal:
-    """Every episode under the nominal dynamics."""
+    """Every episode is played under the nominal dynamics."""
 
     def ensemble(self, dynamics: Dynamics, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """The nominal model alone."""
+        """An ensemble of one model `[1, P]`, the nominal one, with weight 1."""
         return dynamics.nominal(), np.ones(1)
 
     def fresh(self, dynamics: Dynamics, models: Floats, weights: Floats) -> FreshDynamics | None:
-        """Nothing to draw."""
+        """None: episodes keep the nominal dynamics."""
         return None
 
 
 @dataclass(frozen=True)
 class Uniform(Nominal):
-    """Every episode under dynamics of its own, uniform in the training ranges: domain randomisation."""
+    """Domain randomisation: dynamics drawn uniformly from the training ranges for every episode."""
 
     def fresh(self, dynamics: Dynamics, models: Floats, weights: Floats) -> FreshDynamics | None:
-        """Uniform draws."""
+        """A function that draws dynamics uniformly from the training ranges."""
         return dynamics.uniform
 
 
@@ -37,36 +38,34 @@ class Uniform(Nominal):
 class Ensemble:
     """K models spread over the training ranges."""
 
-    models: int = 16
-    """K, how many models."""
+    models: Annotated[int, AT_LEAST_1] = 16
+    """Number of models in the ensemble, K."""
     spread: Literal["sobol", "latin", "corners"] = "sobol"
-    """How they are spread: scrambled Sobol points, a Latin hypercube, or Sobol points of which half are moved
-    to the corners of the ranges."""
-    prior: tuple[float, ...] | None = None
-    """Their prior weights; None means equal ones."""
+    """How the models are spread over the training ranges: scrambled Sobol points, a Latin hypercube, or Sobol
+    points of which half are moved to the corners of the ranges."""
+    prior: Annotated[tuple[float, ...], SHARE] | None = None
+    """Prior weights of the models, as many as there are models; none means equal weights."""
     rollout: Literal["mixture", "nominal"] = "mixture"
-    """Where episodes are played: each under one model of the mixture, or all under the nominal one."""
+    """Where episodes are played: each under a model drawn from the mixture, or all under the nominal one."""
 
     def __post_init__(self) -> None:
-        k = self.models
-        if k < 1:
-            raise InputError(f"an ensemble of {k} models was asked for: it needs at least 1")
+        check_ranges(self)
         if self.prior is not None:
             weights = np.asarray(self.prior, np.float64)
-            if len(weights) != k or not (weights >= 0).all() or not np.isclose(weights.sum(), 1):
+            if len(weights) != self.models or not np.isclose(weights.sum(), 1):
                 raise InputError(
-                    f"the prior has {len(weights)} weights with sum {weights.sum():g}: "
-                    f"it needs {k}, not negative, with sum 1"
+                    f"option prior has {len(weights)} weights with sum {weights.sum():g}: allowed are as "
+                    f"many weights as there are models, {self.models}, with sum 1"
                 )
 
     def ensemble(self, dynamics: Dynamics, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """K models and their prior."""
+        """K models `[K, P]` and their prior weights `[K]`."""
         k = self.models
         prior = np.full(k, 1 / k) if self.prior is None else np.asarray(self.prior, np.float64)
         return dynamics.ensemble(k, rng, method=self.spread), prior / prior.sum()
 
     def fresh(self, dynamics: Dynamics, models: Floats, weights: Floats) -> FreshDynamics | None:
-        """One of the models by its weight, for each episode."""
+        """A function that draws a model for each episode by its weight; None for nominal episodes."""
         if self.rollout == "nominal":
             return None
         p = np.asarray(weights, np.float64) / np.sum(weights, dtype=np.float64)

@@ -1,73 +1,67 @@
-"""How the mixture of models moves between updates: not at all, or toward those that hurt most."""
+"""How the weights of the models move between updates: not at all, or toward the models that hurt most."""
 
 from dataclasses import dataclass
-from math import inf
-from typing import Literal
+from typing import Annotated, Literal
 
 from rapo.algorithms.spec import Mixture, Report, Steps
-from rapo.errors import InputError
 from rapo.heavy import Array, jnp
 from rapo.learner import boltzmann, budget
 from rapo.learner.advantages import branch_values
 from rapo.learner.budget import Budget
+from rapo.ranges import AT_LEAST_1, POSITIVE, POSITIVE_SHARE, check_ranges
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """The weights stay at the prior."""
+    """The weights of the models stay at the prior."""
 
     def init(self, prior: Array) -> Mixture:
-        """The prior."""
+        """A mixture `[K]` that is the prior."""
         return Mixture(prior, prior, ())
 
     def scored(self, rows: int) -> int:
-        """None."""
+        """0: nothing is scored."""
         return 0
 
     def __call__(self, mixture: Mixture, steps: Steps) -> tuple[Mixture, Report]:
-        """The same again."""
+        """The same mixture, and what to report."""
         return mixture, _report(mixture)
 
 
 @dataclass(frozen=True)
 class Boltzmann:
-    """w ~ rho exp(-beta h), with beta from the model-level budget kappa."""
+    """The weights move to w ~ rho exp(-beta h): prior rho, scores h, and beta from the KL budget kappa."""
 
     kappa: Budget = Budget(0.1)
     """KL budget of the mixture."""
     score: Literal["value", "branch", "advantage", "played"] = "branch"
-    """What h is: in branches the value of the next state, with reward and ending too, or what is gained over
-    V(s); or what the steps of episodes played under a model were worth."""
-    score_rate: float = 0.2
-    """How fast the moving average of the scores follows; 1 forgets all earlier ones. Episodes say less in an
-    update than branches do: they need a rate low enough to average over several of them."""
-    fastest: float = 1.0
-    """How far the weights may move in an update, in total variation."""
-    scored_rows: int = 256
-    """Pairs branched under every model to score them, where that takes branches and the targets do not ask
-    for all anyway."""
-    mixture_adapts: float | None = None
-    """Rate of Robbins-Monro steps on beta; None solves for it."""
+    """What a model is scored by: in branches under it, the value of the next state (value), the one-step
+    value with reward and termination (branch), or its gain over V(s) (advantage); or the one-step values of
+    episodes played under it (played)."""
+    score_rate: Annotated[float, POSITIVE_SHARE] = 0.2
+    """Rate at which the moving average of the models' scores follows; 1 keeps only those of the last update.
+    With score=played it should be low: an update has few episodes of each model."""
+    fastest: Annotated[float, POSITIVE_SHARE] = 1.0
+    """How far the weights of the mixture may move in an update, in total variation."""
+    scored_rows: Annotated[int, AT_LEAST_1] = 256
+    """State-action pairs of each update that are branched under every model to score the models; it has no
+    effect with samples=all, where every pair is, nor with score=played, which needs no branches."""
+    mixture_adapts: Annotated[float, POSITIVE] | None = None
+    """Rate of Robbins-Monro steps on the mixture's temperature beta; none solves for beta in every update."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.score_rate <= 1 or not 0 < self.fastest <= 1 or self.scored_rows < 1:
-            raise InputError(
-                f"score_rate {self.score_rate:g}, fastest {self.fastest:g} and scored_rows "
-                f"{self.scored_rows} were given: the first two are above 0, up to 1, the last at least 1"
-            )
-        if self.mixture_adapts is not None and not 0 < self.mixture_adapts < inf:
-            raise InputError(f"mixture_adapts is {self.mixture_adapts:g}: it must be above 0 and finite")
+        check_ranges(self)
 
     def init(self, prior: Array) -> Mixture:
-        """The prior, with nothing known of the models."""
+        """A mixture `[K]` that is the prior, with no scores yet."""
         return Mixture(prior, prior, (boltzmann.no_scores(len(prior)), jnp.ones(()), jnp.zeros(())))
 
     def scored(self, rows: int) -> int:
-        """Some of the pairs, unless episodes say it all."""
+        """`scored_rows` pairs at most; 0 where models are scored by the episodes played under them."""
         return 0 if self.score == "played" else min(rows, self.scored_rows)
 
     def __call__(self, mixture: Mixture, steps: Steps) -> tuple[Mixture, Report]:
-        """Score the models, then tilt the prior."""
+        """Score the models, then tilt the prior by the scores: the new mixture and what to report."""
         scores, beta, updates = mixture.memory
         scores = boltzmann.observe(scores, *self._values(steps), self.score_rate)
         kappa = self.kappa.at(steps.progress)
@@ -82,10 +76,11 @@ class Boltzmann:
         return moved, {"beta": found.temperature, **_report(moved)}
 
     def _values(self, steps: Steps) -> tuple[Array, Array]:
-        """What the models are scored by, and where it counts: `[B, K]`, or `[B, 1]` if alike for all.
+        """Values that score the models, and which of them count: `[B, K]`, or `[B, 1]` if alike for all.
 
-        Branches score all models on the same rows, so that none looks bad for having met harder states. But
-        what a state shows of its model, such as a length, no branch can change: then episodes have to tell.
+        Branches score all models on the same rows, so that no model looks bad for having met harder states.
+        But a branch can't change what the state itself shows of its model, such as a length: there only
+        episodes played under a model say how hard it is.
         """
         if self.score == "played":
             return steps.taken[:, None], steps.played

@@ -1,13 +1,13 @@
 """RARL: PPO against a second policy that pushes the robot, trained in alternation."""
 
 from dataclasses import dataclass, replace
-from math import inf
+from typing import Annotated
 
 import numpy as np
 
 from rapo.algorithms.ppo import PPO
 from rapo.arrays import Floats, Singles
-from rapo.errors import InputError
+from rapo.ranges import AT_LEAST_1, NOT_NEGATIVE, check_ranges
 from rapo.world.task import Task
 
 
@@ -15,36 +15,31 @@ from rapo.world.task import Task
 class Pusher:
     """An adversary that applies bounded forces to some bodies."""
 
-    strength: float = 0.1
-    """The largest force along each axis, as a share of the robot's weight."""
-    policy_turn: int = 1
-    """How many updates the policy learns for at a time."""
-    pusher_turn: int = 1
-    """How many updates the adversary learns for, after that."""
+    strength: Annotated[float, NOT_NEGATIVE] = 0.1
+    """Largest force of the adversary along each axis, as a share of the robot's weight."""
+    policy_turn: Annotated[int, AT_LEAST_1] = 1
+    """Updates in a row in which the policy learns."""
+    pusher_turn: Annotated[int, NOT_NEGATIVE] = 1
+    """Updates in a row in which the adversary learns, after those of the policy; 0 means never."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.strength < inf or self.policy_turn < 1 or self.pusher_turn < 0:
-            raise InputError(
-                f"an adversary of strength {self.strength:g} with turns of {self.policy_turn} and "
-                f"{self.pusher_turn} updates was asked for: the strength is at least 0 and finite, the "
-                "policy's turn at least 1, its own 0"
-            )
+        check_ranges(self)
 
     def bodies(self, task: Task) -> tuple[str, ...]:
-        """Those the task names."""
+        """The bodies that the task names."""
         return task.pushed_bodies
 
     def size(self, task: Task) -> int:
-        """A number for each body and axis."""
+        """How many numbers a push has: one for each body and axis."""
         return len(task.pushed_bodies) * len(task.pushed_axes)
 
     def forces(self, task: Task, pushes: Singles) -> Floats:
-        """Forces within the limit."""
+        """Forces `[N, bodies, 6]` for pushes `[N, size]`, cut off at the adversary's strength."""
         limit = force_limit(task, self.strength)
         return bounded_forces(pushes, len(task.pushed_bodies), task.pushed_axes, limit)
 
     def learns(self, update: int) -> bool:
-        """The policy has the first turn."""
+        """Whether the adversary learns in this update; the policy has the first turn."""
         return update % (self.policy_turn + self.pusher_turn) >= self.policy_turn
 
 

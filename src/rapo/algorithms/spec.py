@@ -4,7 +4,7 @@
     targets    what is a step worth, given where it led and where the models say it might have led?
     counts     which trajectories does the policy learn from?
     mixture    how do the weights of the models move between updates?
-    opponent   does anyone push back?
+    opponent   does an adversary push the robot?
 
 A part is a frozen dataclass: its fields are its options. Its methods are pure JAX and run inside the one
 compiled update, unless their docstring says "on the host". Whatever a part learns or remembers is a pytree
@@ -28,7 +28,7 @@ Report = dict[str, Array]
 """What goes into the metrics: scalars, or one number for each model."""
 
 
-class Branches(NamedTuple):
+class ValuedBranches(NamedTuple):
     """Where B pairs lead under each of K models, valued by the critic. Rewards are in scaled units."""
 
     reward: Array
@@ -38,7 +38,7 @@ class Branches(NamedTuple):
     next_value: Array
     """`[B, K]`."""
     valid: Array
-    """`[B, K]`, simulated and not diverged; the rest means nothing."""
+    """`[B, K]`, simulated and not diverged; where it is False the other fields mean nothing."""
     shares: Array
     """`[B, K]`, the weight of each model in the target."""
 
@@ -47,7 +47,7 @@ class Steps(NamedTuple):
     """B = T N steps, row t N + n being step t of environment n. Rewards are in scaled units."""
 
     inputs: Array
-    """`[B, observation + action]`, what is known before it: the normalised observation, then the action."""
+    """`[B, observation + action]`, known before the step: the normalised observation, then the action."""
     value: Array
     """`[B]`, the critic's value before the step."""
     reward: Array
@@ -57,11 +57,11 @@ class Steps(NamedTuple):
     next_value: Array
     """`[B]`, the critic's value of where the step led."""
     played: Array
-    """`[B, K]`, it was taken under this model of the ensemble, and the physics did not fail."""
-    branches: Branches | None
-    """Where the models lead, if the algorithm asked for it."""
+    """`[B, K]`, whether the step was taken under this model of the ensemble, and the physics did not fail."""
+    branches: ValuedBranches | None
+    """Where the steps lead under the models, if the algorithm asked for branches."""
     reward_scale: Array
-    """`[]`, what a unit of scaled reward is in the task's own."""
+    """`[]`, one unit of scaled reward in the task's own units."""
     discount: float
     """gamma."""
     progress: Array
@@ -74,56 +74,57 @@ class Steps(NamedTuple):
 
 
 class Trajectories(NamedTuple):
-    """T steps of N environments; a trajectory is the part of an episode within them."""
+    """T steps of N environments; a trajectory is the part of an episode that lies within them."""
 
     worth: Array
-    """`[T, N]`, what each trajectory returned, at all of its steps."""
+    """`[T, N]`, the return of the trajectory that each step belongs to."""
     ended: Array
-    """`[T, N]`."""
+    """`[T, N]`, whether an episode ended with this step."""
     progress: Array
     """`[]`, the share of training done."""
 
 
 class Mixture(NamedTuple):
-    """The weights of K models; `memory` is whatever the reweighting remembers."""
+    """The weights of K models."""
 
     prior: Array
-    """`[K]`."""
+    """`[K]`, the weights at first."""
     weights: Array
-    """`[K]`."""
+    """`[K]`, the weights now."""
     memory: Any
+    """What the reweighting remembers from one update to the next."""
 
 
 class Draws(Protocol):
-    """How dynamics are drawn."""
+    """Under which dynamics episodes are played, and which models make up the ensemble."""
 
     def ensemble(self, dynamics: Dynamics, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """On the host, once: the models `[K, P]` of the ensemble and their prior weights `[K]`."""
         ...
 
     def fresh(self, dynamics: Dynamics, models: Floats, weights: Floats) -> FreshDynamics | None:
-        """On the host: what draws the dynamics of new episodes; None for nominal ones."""
+        """On the host: a function that draws the dynamics of new episodes; None leaves them nominal."""
         ...
 
 
 class Targets(Protocol):
-    """How one-step targets are made."""
+    """How one-step targets are made, and what is learned for that."""
 
     def init(self, key: Array, observation: int, action: int) -> Any:
-        """What it learns, at first, given the sizes of observations and actions."""
+        """What the targets learn, at first, given the sizes of observations and actions."""
         ...
 
     def shares(self, rng: np.random.Generator, weights: Array, rows: int) -> Array | None:
-        """On the host: the weight `[rows, K]` of each model in each target; None where none are needed."""
+        """On the host: the weight `[rows, K]` of each model in each target; None takes no branches."""
         ...
 
     def __call__(self, state: Any, steps: Steps) -> tuple[Array, Any, Report]:
-        """One-step targets `[B]`, what it has learned, and what to report."""
+        """One-step targets `[B]`, what the targets have learned by then, and what to report."""
         ...
 
 
 class Counts(Protocol):
-    """Which trajectories count."""
+    """Which trajectories the policy learns from."""
 
     def __call__(self, trajectories: Trajectories) -> Array:
         """Weights `[T, N]` of the steps, 0 for those not to learn from."""
@@ -131,10 +132,10 @@ class Counts(Protocol):
 
 
 class Reweighting(Protocol):
-    """How the mixture moves."""
+    """How the weights of the models move between updates."""
 
     def init(self, prior: Array) -> Mixture:
-        """The mixture at first."""
+        """The mixture at first, given the prior weights `[K]`."""
         ...
 
     def scored(self, rows: int) -> int:
@@ -147,14 +148,14 @@ class Reweighting(Protocol):
 
 
 class Opponent(Protocol):
-    """Who pushes back."""
+    """An adversary that pushes the robot."""
 
     def bodies(self, task: Task) -> tuple[str, ...]:
-        """On the host: which bodies may be pushed."""
+        """On the host: the names of the bodies that may be pushed."""
         ...
 
     def size(self, task: Task) -> int:
-        """On the host: how many numbers a push is."""
+        """On the host: how many numbers make up a push."""
         ...
 
     def forces(self, task: Task, pushes: Singles) -> Floats:
@@ -162,7 +163,7 @@ class Opponent(Protocol):
         ...
 
     def learns(self, update: int) -> bool:
-        """On the host: whether it is the opponent's turn to learn, and not the policy's."""
+        """On the host: whether the opponent learns in this update, instead of the policy."""
         ...
 
 
@@ -172,7 +173,7 @@ class Algorithm:
 
     name: str
     summary: str
-    """What it is, in a line."""
+    """What the algorithm is, in a line."""
     dynamics: Draws
     targets: Targets
     counts: Counts

@@ -1,7 +1,7 @@
-"""How one-step targets are made: from the step that was taken, or from branches, plainly or tilted."""
+"""How one-step targets are made: from the step taken, or the plain or tilted mean of its branches."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -12,53 +12,52 @@ from rapo.heavy import Array, jax, jnp
 from rapo.learner import advnet, dual
 from rapo.learner.advantages import branch_values
 from rapo.learner.budget import Budget
+from rapo.ranges import AT_LEAST_1, Within, check_ranges
 
 
 @dataclass(frozen=True)
 class Taken:
-    """y = r + gamma (1 - d) V(s') of the step that was taken."""
+    """Plain targets of the step that was taken: y = r + gamma (1 - d) V(s')."""
 
     def init(self, key: Array, observation: int, action: int) -> Any:
         """Nothing to learn."""
         return ()
 
     def shares(self, rng: np.random.Generator, weights: Array, rows: int) -> Array | None:
-        """No branches."""
+        """None: the targets need no branches."""
         return None
 
     def __call__(self, state: Any, steps: Steps) -> tuple[Array, Any, Report]:
-        """The plain target."""
+        """The plain targets `[B]`."""
         return steps.taken, state, {}
 
 
 @dataclass(frozen=True)
 class Mean:
-    """The plain mean over the branches of every model."""
+    """Targets that are the mean over the branches of every model."""
 
-    samples: int | Literal["all"] = "all"
-    """How many models are drawn for each step; `all` takes every one with its exact weight."""
+    samples: Annotated[int, AT_LEAST_1] | Literal["all"] = "all"
+    """How many models are drawn for the target of each step; all takes every model with its exact weight."""
     branch_value: Literal["own", "paper"] = "own"
-    """Whose reward and ending a branch has: its own, or, as in the paper, those of the step taken."""
+    """Which reward and termination the value of a branch has: its own, or, as in the paper, those of the step
+    that was taken."""
 
     def __post_init__(self) -> None:
-        if self.samples != "all" and self.samples < 1:
-            raise InputError(
-                f"{self.samples} samples of the ensemble were asked for: allowed are all, or 1 up"
-            )
+        check_ranges(self)
 
     def init(self, key: Array, observation: int, action: int) -> Any:
         """Nothing to learn."""
         return ()
 
     def shares(self, rng: np.random.Generator, weights: Array, rows: int) -> Array | None:
-        """The weights themselves, or the shares of a few draws."""
+        """Weights `[rows, K]` of the models: exact, or the shares of a few draws."""
         if self.samples == "all":
             return jnp.broadcast_to(weights, (rows, len(weights)))
         key = jax.random.key(rng.integers(2**32, dtype=np.uint32))
         return dual.draw(key, weights, rows, self.samples)
 
     def values(self, steps: Steps) -> tuple[Array, Array]:
-        """Branch values and weights, both `[B, K]`; a row without a valid branch is what was taken."""
+        """Branch values and weights, both `[B, K]`; where no branch is valid, the step that was taken."""
         branches = steps.branches
         assert branches is not None
         taken = steps.taken[:, None]
@@ -72,7 +71,7 @@ class Mean:
         return jnp.where(branches.valid & (total > 0), values, taken), weights
 
     def __call__(self, state: Any, steps: Steps) -> tuple[Array, Any, Report]:
-        """The mean target."""
+        """The mean targets `[B]`."""
         values, weights = self.values(steps)
         mean = jnp.sum(weights * values, axis=1)
         return mean, state, {"branch_spread": _spread(values, weights).mean() * steps.reward_scale}
@@ -80,45 +79,45 @@ class Mean:
 
 @dataclass(frozen=True)
 class Robust(Mean):
-    """Branches tilted toward the worse ones, within a KL budget of epsilon at every step.
+    """Targets tilted toward the worse branches, within a KL budget of epsilon at every step.
 
     Reported temperatures are in units of one over the mean spread of a row, and 100 at most.
     """
 
     epsilon: Budget = Budget(0.1)
-    """KL budget of a step."""
+    """KL budget of each step."""
     temperature: AdvNet | Exact | Adaptive = AdvNet()
     """Where the temperature of the tilt comes from."""
     target: dual.Target = "tilted"
-    """What is made of the tilt: its mean, the entropic risk, the dual bound; or plain minimum or mean."""
+    """The target made of the branches: tilted mean, entropic risk, dual bound, minimum or plain mean."""
     around: Literal["branches", "taken"] = "branches"
-    """What the tilt is taken off: the mean of the branches, or the step that was taken. A load that stays and
-    shows through an episode is right in the step taken, and wrong in most branches."""
-    correction: float | None = None
-    """Lower the entropic risk of m samples by its likely error, to fail with at most this probability."""
+    """What the target is lowered from, by as much as the tilt lowers the mean of the branches: that mean, or
+    the value of the step that was taken, which has the right model of what stays through an episode, such as
+    a load."""
+    correction: Annotated[float, Within(0, 1, open_low=True, open_high=True)] | None = None
+    """Lower the entropic risk of a few samples by its likely error, so that it is too high with at most this
+    probability; only with target=soft and a number of samples. none does not lower it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.correction is not None and not (
-            0 < self.correction < 1 and self.samples != "all" and self.target == "soft"
-        ):
+        if self.correction is not None and (self.samples == "all" or self.target != "soft"):
             raise InputError(
-                f"correction {self.correction:g} was asked for with target {self.target} and samples "
-                f"{self.samples}: it is a probability between 0 and 1, for target soft and some samples"
+                f"option correction is {self.correction:g} with target {self.target} and samples "
+                f"{self.samples}: allowed is a correction with target soft and a number of samples"
             )
 
     def init(self, key: Array, observation: int, action: int) -> Any:
-        """What the temperature learns."""
+        """What the temperature learns, at first."""
         return self.temperature.init(key, observation, action)
 
     def __call__(self, state: Any, steps: Steps) -> tuple[Array, Any, Report]:
-        """The robust target."""
+        """The robust targets `[B]`."""
         values, weights = self.values(steps)
         epsilon = self.epsilon.at(steps.progress)
         worst = dual.solve(values, weights, epsilon, self.temperature.iterations)
         spread = _spread(values, weights)
         scale = jnp.maximum(spread.mean(), 1e-6)
-        batch = advnet.Branched(steps.inputs, values, weights, epsilon, scale, worst.temperature)
+        batch = advnet.BranchValues(steps.inputs, values, weights, epsilon, scale, worst.temperature)
         temperature, state, report = self.temperature(state, batch)
         if self.correction is None or self.samples == "all":
             target = dual.target(values, weights, temperature, epsilon, self.target)

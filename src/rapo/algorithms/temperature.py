@@ -1,79 +1,72 @@
 """Where the dual temperature of a step comes from: AdvNet, a root finder, or one number that adapts.
 
-Each takes an `advnet.Branched` batch, in which the exact temperature of every row is known already, and gives
-temperatures `[B]`, what it has learned, and what to report. `iterations` is how long the root finder runs.
+Each takes an `advnet.BranchValues` batch, which has the exact temperature of every row already, and gives
+temperatures `[B]`, what it has learned, and what to report. `iterations` are those of the root finder.
 """
 
 from dataclasses import dataclass
-from math import inf
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from rapo.algorithms.spec import Report
-from rapo.errors import InputError
 from rapo.heavy import Array, jnp, optax
 from rapo.learner import advnet, budget, dual
 from rapo.learner.networks import HIDDEN
+from rapo.ranges import AT_LEAST_1, NOT_NEGATIVE, POSITIVE, check_ranges
 
 
 @dataclass(frozen=True)
 class Exact:
-    """The root finder's answer for every row."""
+    """The exact temperature of every row, from a root finder."""
 
-    iterations: int = dual.ITERATIONS
-    """How long it runs: a few make the paper's cheaper form, which need not meet the budget."""
+    iterations: Annotated[int, AT_LEAST_1] = dual.ITERATIONS
+    """Iterations of the root finder: a few make the paper's cheaper form, which need not meet the budget."""
 
     def __post_init__(self) -> None:
-        if self.iterations < 1:
-            raise InputError(f"{self.iterations} iterations were asked for: allowed are whole numbers from 1")
+        check_ranges(self)
 
     def init(self, key: Array, observation: int, action: int) -> Any:
         """Nothing to learn."""
         return ()
 
-    def __call__(self, state: Any, batch: advnet.Branched) -> tuple[Array, Any, Report]:
-        """eta*."""
+    def __call__(self, state: Any, batch: advnet.BranchValues) -> tuple[Array, Any, Report]:
+        """The exact temperatures eta* `[B]`."""
         return batch.exact, state, {}
 
 
 @dataclass(frozen=True)
 class AdvNet:
-    """A network predicts the temperature of every pair; the budget bounds it."""
+    """A network predicts the temperature of every state-action pair, and the KL budget bounds it."""
 
-    advnet_hidden: tuple[int, ...] = HIDDEN
-    """Sizes of its hidden layers."""
+    advnet_hidden: Annotated[tuple[int, ...], AT_LEAST_1] = HIDDEN
+    """Sizes of AdvNet's hidden layers."""
     advnet_action: bool = True
-    """Whether it sees the action too, and not only the observation."""
-    advnet_rate: float = 1e-3
-    """Its learning rate."""
-    advnet_steps: int = 5
-    """Its optimiser steps in every update."""
+    """Whether AdvNet sees the action beside the observation."""
+    advnet_rate: Annotated[float, POSITIVE] = 1e-3
+    """AdvNet's learning rate."""
+    advnet_steps: Annotated[int, AT_LEAST_1] = 5
+    """AdvNet's optimiser steps in every update."""
     advnet_loss: advnet.Loss = "surrogate"
-    """Lower the target until the penalty stops it, or regress on the exact temperature."""
+    """What AdvNet learns from: lowering the target against the penalty, or regression on the exact
+    temperature."""
     advnet_lowers: Literal["tilted", "soft"] = "tilted"
-    """What it lowers: the tilted mean or the entropic risk."""
+    """What AdvNet's surrogate loss lowers: the tilted mean or the entropic risk."""
     projection: advnet.Projection = "feasible"
-    """At most the exact temperature, or always the exact one."""
-    penalty: float = 10.0
-    """Price of exceeding the budget."""
-    iterations: int = dual.ITERATIONS
-    """How long the root finder behind the projection runs."""
+    """What AdvNet's temperatures become: at most the exact ones (feasible), or the exact ones (tight)."""
+    penalty: Annotated[float, NOT_NEGATIVE] = 10.0
+    """Price in AdvNet's surrogate loss of exceeding the KL budget."""
+    iterations: Annotated[int, AT_LEAST_1] = dual.ITERATIONS
+    """Iterations of the root finder that finds the exact temperatures."""
 
     def __post_init__(self) -> None:
-        least = min(self.advnet_steps, self.iterations, *self.advnet_hidden)
-        if least < 1 or not 0 < self.advnet_rate < inf or not 0 <= self.penalty < inf:
-            raise InputError(
-                f"advnet_hidden {list(self.advnet_hidden)}, advnet_steps {self.advnet_steps}, advnet_rate "
-                f"{self.advnet_rate:g}, penalty {self.penalty:g} and iterations {self.iterations} were "
-                "given: allowed is a penalty from 0, a rate above 0, the others from 1"
-            )
+        check_ranges(self)
 
     def init(self, key: Array, observation: int, action: int) -> Any:
-        """A network close to no tilt."""
+        """A network whose first temperatures are small, and the state of its optimiser."""
         layers = advnet.init(key, observation + action * self.advnet_action, self.advnet_hidden)
         return layers, optax.adam(self.advnet_rate).init(layers)
 
-    def __call__(self, state: Any, batch: advnet.Branched) -> tuple[Array, Any, Report]:
-        """Predict and project; then learn."""
+    def __call__(self, state: Any, batch: advnet.BranchValues) -> tuple[Array, Any, Report]:
+        """Temperatures `[B]` as predicted, within the budget; then the network learns from the batch."""
         layers, optimiser = state
         batch = batch._replace(inputs=batch.inputs[:, : len(layers[0]["kernel"])])
         predicted = advnet.predict(layers, batch.inputs, batch.scale)
@@ -100,24 +93,20 @@ class AdvNet:
 class Adaptive:
     """One temperature for all rows, moved by Robbins-Monro steps until the budget is met on average."""
 
-    adapt_rate: float = 0.5
-    """Size of the first steps."""
-    iterations: int = dual.ITERATIONS
-    """How long the root finder runs that says what the worst case would be."""
+    adapt_rate: Annotated[float, POSITIVE] = 0.5
+    """Size of the first Robbins-Monro steps on the temperature."""
+    iterations: Annotated[int, AT_LEAST_1] = dual.ITERATIONS
+    """Iterations of the root finder that finds the exact worst case, to report it."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.adapt_rate < inf or self.iterations < 1:
-            raise InputError(
-                f"adapt_rate {self.adapt_rate:g} and {self.iterations} iterations were given: "
-                "the rate is above 0 and finite, and iterations at least 1"
-            )
+        check_ranges(self)
 
     def init(self, key: Array, observation: int, action: int) -> Any:
-        """A temperature of one over the spread."""
+        """A temperature of 1 in units of one over the spread of a row, and no updates yet."""
         return jnp.ones(()), jnp.zeros(())
 
-    def __call__(self, state: Any, batch: advnet.Branched) -> tuple[Array, Any, Report]:
-        """The temperature as it is; then adapt it."""
+    def __call__(self, state: Any, batch: advnet.BranchValues) -> tuple[Array, Any, Report]:
+        """The one temperature for all rows `[B]`; then it is adapted to the KL that was used."""
         eta, updates = state
         temperature = jnp.full(len(batch.values), eta / batch.scale)
         used = dual.kl(batch.values, batch.weights, temperature).mean()

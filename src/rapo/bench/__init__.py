@@ -1,4 +1,7 @@
-"""Speed as a ratio to raw physics, measured by turns in one process."""
+"""Benchmarks: speed as a ratio to something plain that does the same work, such as raw mjbatch.
+
+This module has what the benchmarks share: raw simulations, and two calls that are timed in turns.
+"""
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
@@ -9,6 +12,7 @@ from rapo.arrays import Floats
 from rapo.world.task import Task
 
 FEWEST_TURNS = 8
+"""Turns of each of two calls, at least, however long they take."""
 
 
 def raw_batch(task: Task, dynamics: Floats) -> Batch:
@@ -21,8 +25,9 @@ def raw_batch(task: Task, dynamics: Floats) -> Batch:
 
 
 def put_states(batch: Batch, saved: Floats) -> None:
-    """Let raw simulations go on from rows of snapshots, which end with what only the task carries along."""
+    """Set the states of raw simulations from rows of snapshots `[n, D]`."""
     state = batch.bind("state")
+    # A snapshot's row begins with MuJoCo's state; the rest is the task's own and unknown to mjbatch.
     state[...] = saved[:, : state.shape[1]]
 
 
@@ -33,7 +38,10 @@ def take_turns(
     ours: Callable[[], float],
     fewest: int = FEWEST_TURNS,
 ) -> list[tuple[float, float]]:
-    """Seconds of `raw` and of `ours` in equally many turns, each going first in half of them."""
+    """Pairs of the seconds that `raw` and `ours` return, turn by turn, for about `seconds` in all.
+
+    prepare: called before each turn, untimed. `raw` and `ours` are called in alternating order.
+    """
     times: list[tuple[float, float]] = []
     start = perf_counter()
     while len(times) < fewest or perf_counter() - start < seconds:
@@ -54,7 +62,7 @@ def timed(call: Callable[[], object]) -> float:
 
 
 def typical(turns: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
-    """The interquartile mean of every column: what a turn takes when nothing else gets in its way."""
-    from scipy.stats import trim_mean  # imported here: it is slow to import and seldom needed
+    """The interquartile mean of each column of turns `[n][columns]`, which outliers do not move."""
+    from scipy.stats import trim_mean
 
     return tuple(float(x) for x in trim_mean(turns, 0.25))

@@ -1,7 +1,7 @@
-"""What evidence costs: a sweep beside the raw physics in it, and heatmaps beside the training they watch.
+"""The benchmark of evidence: a sweep beside the raw physics in it, value heatmaps beside the training.
 
-The raw twin of a sweep steps the same simulations with the same actions for as long as their episodes last,
-all that still run at a time. Heatmaps are timed beside whole updates in the same process.
+The raw physics of a sweep is mjbatch stepping the same simulations with the same actions, each for as long as
+its episode lasted in the sweep. Heatmaps are timed beside whole updates in the same process.
 """
 
 from collections.abc import Callable
@@ -25,27 +25,27 @@ SEED = 1000
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the benchmark."""
+class MeasuringRow:
+    """One line of the benchmark: a sweep, or the value heatmaps of one algorithm."""
 
     task: str
     what: str
-    """`sweep`, or `heatmap` with the algorithm it watches."""
+    """`sweep`, or `heatmap of` an algorithm."""
     seconds: float
-    """Of the sweep; of one row of the heatmaps."""
+    """Of the whole sweep, or of one row of the heatmaps."""
     beside_seconds: float
-    """Of its raw physics; of the updates between two rows."""
+    """Of the raw physics in the sweep, or of the updates between two rows of the heatmaps."""
     ratio: float
-    """The first over the second."""
+    """`seconds` over `beside_seconds`."""
     steps: int
-    """Environment steps of the sweep, or simulated steps of one row."""
+    """Environment steps of the sweep, or simulated steps of one row of the heatmaps."""
 
 
-def measure_sweep(task: str, episodes: int, seconds: float) -> Row:
-    """A sweep of a policy that learned for so many seconds, in as many again."""
+def measure_sweep(task: str, episodes: int, seconds: float) -> MeasuringRow:
+    """A sweep beside its raw physics: PPO learns for `seconds`, then sweeps are timed for as long."""
     training = learned(task, "ppo", seconds)
     config = training.config
-    rows, _ = dynamics_of(config.task.dynamics, settings(config.task.dynamics, None, None))
+    rows, _ = dynamics_of(config.task.dynamics, settings(config.task.dynamics))
     policy = actor(config.task, training.learner)
     actions: list[Floats] = []
 
@@ -60,11 +60,13 @@ def measure_sweep(task: str, episodes: int, seconds: float) -> Row:
         return timed(lambda: evaluate(config.task, policy, rows, episodes=episodes, seed=SEED))
 
     raw_seconds, our_seconds = typical(take_turns(seconds, lambda: None, raw, ours, fewest=4))
-    return Row(task, "sweep", our_seconds, raw_seconds, our_seconds / raw_seconds, int(outcome.length.sum()))
+    return MeasuringRow(
+        task, "sweep", our_seconds, raw_seconds, our_seconds / raw_seconds, int(outcome.length.sum())
+    )
 
 
-def measure_heatmap(task: str, algo: str, seconds: float) -> Row:
-    """One row of the heatmaps beside the updates between two of them."""
+def measure_heatmap(task: str, algo: str, seconds: float) -> MeasuringRow:
+    """One row of the value heatmaps beside the updates between two rows, as many as by default."""
     training = learned(task, algo, seconds / 2, heatmap_every=1)
     with TemporaryDirectory() as folder:
         heatmap = Heatmap(training, Path(folder))
@@ -78,11 +80,13 @@ def measure_heatmap(task: str, algo: str, seconds: float) -> Row:
         heatmap.close()
     update_seconds, row_seconds = typical(turns)
     beside = Settings().heatmap_every * update_seconds
-    return Row(task, f"heatmap of {algo}", row_seconds, beside, row_seconds / beside, heatmap.simulated)
+    return MeasuringRow(
+        task, f"heatmap of {algo}", row_seconds, beside, row_seconds / beside, heatmap.simulated
+    )
 
 
 def _raw_sweep(task: Task, rows: Floats, actions: list[Floats], outcome: Evaluated) -> Callable[[], float]:
-    """The physics of a sweep and nothing else: a call returns its seconds."""
+    """A function that steps raw mjbatch through a sweep and returns the seconds that the stepping took."""
     batch = raw_batch(task, rows)
     length = outcome.length.ravel()
     states = initial_states(task, rows, outcome.length.shape[1], SEED)

@@ -1,7 +1,7 @@
-"""What a report over many runs costs: seconds and memory of the command, from start to page.
+"""The benchmark of reports: seconds and memory of `rapo report` over many runs.
 
-One small run is trained, swept and searched for real; the others are copies of it under other seeds and other
-algorithms' names, as long as real ones: a report reads files and does not mind.
+One run with small batches is trained, swept and searched. All other runs are copies of its folder with
+another seed or algorithm in the config: `rapo report` reads files only, so that copies cost what runs would.
 """
 
 import json
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Any
 
 from rapo.algorithms import ALGORITHMS
 from rapo.evaluation.search import search
@@ -20,29 +21,35 @@ from rapo.runs.run import CONFIG
 from rapo.runs.start import train
 
 UPDATES = 489
-"""As many as a million steps take."""
+"""Updates of each run: as many as a million steps take with the usual settings."""
 _PEAK = """
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
-"""Runs a command and prints its peak memory: a child begins with its parent's, so a small process asks."""
-SMALL = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2, "models": 8}
+"""A script that runs a command and prints the command's peak memory.
+
+A script of its own, because a process that is started inherits the peak of the one that starts it.
+"""
+SMALL: dict[str, Any] = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2, "models": 8}
+"""Options of the run that is trained."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the benchmark."""
+class ReportRow:
+    """One line of the benchmark: a report over some number of runs."""
 
     runs: int
     seconds: float
+    """From the start of the command to its end."""
     peak_gib: float
-    """Of memory, at most."""
+    """The most memory that the command used at a time."""
     page_mb: float
+    """Size of the page."""
 
 
-def measure(runs: int, updates: int = UPDATES) -> Row:
-    """Report so many runs in a process of its own."""
+def measure(runs: int, updates: int = UPDATES) -> ReportRow:
+    """Run `rapo report` over so many runs of so many updates, as a process of its own."""
     with TemporaryDirectory() as name:
         folder, out = Path(name) / "runs", Path(name) / "report"
         first = train("hopper", "rapo", steps=32 * updates, out=folder / "0", quiet=True, **SMALL)
@@ -58,4 +65,4 @@ def measure(runs: int, updates: int = UPDATES) -> Row:
         start = perf_counter()
         said = subprocess.run([sys.executable, "-c", _PEAK, *command], check=True, stdout=subprocess.PIPE)
         seconds = perf_counter() - start
-        return Row(runs, seconds, int(said.stdout) / 2**20, (out / "index.html").stat().st_size / 1e6)
+        return ReportRow(runs, seconds, int(said.stdout) / 2**20, (out / "index.html").stat().st_size / 1e6)

@@ -1,7 +1,7 @@
-"""How much of raw mjbatch's speed the world keeps, for `step` and for `branch`.
+"""The benchmark of the simulator: environment steps per second of `step` and `branch` beside raw mjbatch.
 
-Every timed call has a raw twin: mjbatch stepping the task's model from the very same states for the same
-number of substeps, under the same dynamics. The two take turns, so a noisy machine slows both alike.
+For every timed call raw mjbatch steps the task's model from the same states for the same number of substeps
+under the same dynamics. The two take turns, so that a noisy machine slows both alike.
 """
 
 import importlib.util
@@ -28,21 +28,28 @@ PEER_SIMULATIONS = 64
 
 
 @dataclass(frozen=True)
-class Row:
+class SteppingRow:
     """One line of the benchmark; rates are environment steps per second."""
 
     task: str
     simulations: int
+    """How many environments `step` steps, or how many branches `branch` takes."""
     what: str
+    """`step` or `branch`."""
     rate: float
+    """Of the simulator of `rapo.world`."""
     raw_rate: float
+    """Of raw mjbatch."""
     ratio: float
+    """`rate` over `raw_rate`."""
     gymnasium_rate: float | None = None
+    """Of Gymnasium's SyncVectorEnv, where it was measured."""
     envpool_rate: float | None = None
+    """Of EnvPool, where it is installed and was measured."""
 
 
-def measure_step(task: Task, simulations: int, seconds: float) -> Row:
-    """`step` of N nominal environments with usual actions against raw mjbatch."""
+def measure_step(task: Task, simulations: int, seconds: float) -> SteppingRow:
+    """`step` of so many nominal environments with `usual_actions`, beside raw mjbatch."""
     simulator = MujocoSimulator(task, simulations, seed=0)
     raw = raw_batch(task, simulator.dynamics)
     actions = usual_actions(simulator)
@@ -66,7 +73,7 @@ def measure_step(task: Task, simulations: int, seconds: float) -> Row:
 
 
 def usual_actions(simulator: MujocoSimulator) -> Floats:
-    """Actions `[N, action]` that leave the physics at its usual work: none, but a quadrotor has to fly."""
+    """Actions `[N, action]` for a usual load of physics: zeros, or a controller's if a quadrotor must fly."""
     if isinstance(simulator.task, QuadrotorPayload):
         told = simulator.dynamics[:, :2]
         seen = np.concatenate((simulator.observation[:, :OBSERVATION], told), axis=1)
@@ -79,8 +86,8 @@ def _pilot() -> Callable[[Floats], Floats]:
     return classical_controller(InformedQuadrotorPayload())
 
 
-def measure_branch(task: Task, simulations: int, seconds: float) -> Row:
-    """`branch` of state-action pairs under 16 models against raw mjbatch."""
+def measure_branch(task: Task, simulations: int, seconds: float) -> SteppingRow:
+    """`branch` into so many simulations, 16 models for each pair of state and action, beside raw mjbatch."""
     pairs = simulations // MODELS
     rng = np.random.default_rng(0)
     simulator = MujocoSimulator(task, min(pairs, 64), seed=0)
@@ -127,7 +134,7 @@ def envpool_rate(task: Locomotion, simulations: int, seconds: float) -> float | 
 
 
 def _wander(simulator: MujocoSimulator, pairs: int, rng: np.random.Generator) -> tuple[Snapshot, Floats]:
-    """`pairs` states met under random actions, and an action for each."""
+    """So many states that random actions lead to, and a random action for each."""
     task, snapshots = simulator.task, []
     while sum(map(len, snapshots)) < pairs:
         snapshots.append(simulator.snapshot())
@@ -152,7 +159,9 @@ def _row(
     turns: Sequence[tuple[float, float]],
     gymnasium_rate: float | None = None,
     envpool_rate: float | None = None,
-) -> Row:
+) -> SteppingRow:
     raw_seconds, our_seconds = typical(turns)
     rate, raw_rate = simulations / our_seconds, simulations / raw_seconds
-    return Row(task.name, simulations, what, rate, raw_rate, rate / raw_rate, gymnasium_rate, envpool_rate)
+    return SteppingRow(
+        task.name, simulations, what, rate, raw_rate, rate / raw_rate, gymnasium_rate, envpool_rate
+    )

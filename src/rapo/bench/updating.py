@@ -1,8 +1,9 @@
-"""What a whole update costs beside the physics in it: ours and raw mjbatch, taking turns in one process.
+"""The benchmark of training: a whole update beside raw mjbatch stepping the physics in it, taking turns.
 
-The raw twin of an update steps the same number of simulations from states the policy visits, with its actions
-and under the same dynamics: N at a time for the rollout, a chunk at a time for the branches. Only stepping is
-timed there, not the copying. Both begin after some learning: at first a policy falls, and resets, too often.
+For an update raw mjbatch steps the same number of simulations from states that the policy visits, with the
+policy's actions and under the same dynamics: N at a time for the rollout, a chunk at a time for the branches.
+Only the stepping is timed, not the copying of states. The benchmark begins after some learning, because an
+untrained policy falls and resets more often than usual.
 """
 
 from collections.abc import Callable
@@ -25,30 +26,32 @@ from rapo.training.loop import Training
 from rapo.training.rollout import Visited, collect
 
 CHUNK = 4096
+"""Branches that raw mjbatch steps at a time."""
 WARM_UP = 3
+"""Updates before the first turn, at least."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the benchmark."""
+class UpdateRow:
+    """One line of the benchmark: the updates of one algorithm on one task."""
 
     task: str
     algo: str
     seconds: float
     """Of a whole update."""
     raw_seconds: float
-    """Of its physics, through raw mjbatch."""
+    """Of the physics in an update, stepped by raw mjbatch."""
     ratio: float
-    """The first over the second."""
+    """`seconds` over `raw_seconds`."""
     share_dual: float
-    """Of the update's seconds, what solving for the dual temperatures takes."""
+    """The share of an update's seconds that solving the dual takes."""
     share_advnet: float
-    """Of the update's seconds, what AdvNet takes."""
+    """The share of an update's seconds that AdvNet's predictions take."""
     solver_rows_per_second: float | None
-    """Rows of branch values solved in a second."""
+    """Rows of branch values that the dual solver does in a second; None if the algorithm has no dual."""
 
 
-def measure(task: str, algo: str, seconds: float) -> Row:
+def measure(task: str, algo: str, seconds: float) -> UpdateRow:
     """One algorithm on one task, for about so many seconds, after learning for half as many."""
     training = learned(task, algo, seconds / 2)
     branches = training.branch_steps > 0
@@ -58,7 +61,7 @@ def measure(task: str, algo: str, seconds: float) -> Row:
     rows, k = training.config.steps_per_update, len(training.models)
     solves = isinstance(training.config.algorithm.targets, Robust)
     dual_seconds, advnet_seconds = _parts(training, rows, k) if solves else (0.0, 0.0)
-    return Row(
+    return UpdateRow(
         task,
         algo,
         our_seconds,
@@ -80,7 +83,7 @@ def learned(task: str, algo: str, seconds: float, **options: int) -> Training:
 
 
 class _Raw:
-    """The physics of an update and nothing else."""
+    """The physics of an update, stepped by raw mjbatch."""
 
     def __init__(self, training: Training, branches: bool) -> None:
         self._training = training
@@ -91,7 +94,7 @@ class _Raw:
         self._visited: Visited | None = None
 
     def prepare(self) -> None:
-        """Visit states with the policy as it is now."""
+        """Collect the states and actions of a rollout of the present policy."""
         learner, settings = self._training.learner, self._training.config.settings
         policies = [player.parameters.policy for player in learner.players]
         _, self._visited = collect(
@@ -105,7 +108,7 @@ class _Raw:
         )
 
     def seconds(self) -> float:
-        """Step from all of them, and under every model where the algorithm does."""
+        """Seconds of stepping from all collected states, and under every model if the algorithm branches."""
         assert self._visited is not None
         states, controls = self._visited.snapshot.physics, self._visited.controls
         n, skip = self._training.config.settings.num_envs, self._training.config.task.frame_skip
@@ -139,15 +142,15 @@ def _parts(training: Training, rows: int, k: int) -> tuple[float, float]:
     task = training.config.task
     inputs = jax.random.normal(jax.random.key(1), (rows, task.observation_size + task.action_size))
     exact = solve(values).temperature
-    batch = advnet.Branched(inputs, values, weights, jnp.asarray(0.1), jnp.ones(()), exact)
+    batch = advnet.BranchValues(inputs, values, weights, jnp.asarray(0.1), jnp.ones(()), exact)
     predict = jax.jit(temperature.__call__)
     return dual_seconds, _typical(lambda: jax.block_until_ready(predict(training.learner.targets, batch)))
 
 
 def _middle(turns: list[tuple[float, float]]) -> tuple[float, float]:
-    """Mean seconds of both over the half of the turns with the middling ratios.
+    """Mean seconds of both over the middle half of the turns, in the order of their ratios.
 
-    Turns last seconds: what slows one of them often misses its twin.
+    A turn lasts seconds, so that a disturbance of the machine often slows only one of the two.
     """
     ordered = sorted(turns, key=lambda turn: turn[1] / turn[0])
     quarter = len(turns) // 4

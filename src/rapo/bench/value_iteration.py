@@ -1,7 +1,7 @@
-"""What a robust sweep of value iteration costs beside an ordinary one: both in the same code, taking turns.
+"""The benchmark of value iteration: a robust sweep over all states beside an ordinary one, taking turns.
 
-The MDP is random, 1,000 states with 10 actions of 50 successors each. A turn is a sweep whose temperatures
-start from those of the sweep before, as in value iteration, at a value on its way to the fixed point.
+The MDP is random, 1,000 states with 10 actions of 50 successors each. As in value iteration, every sweep goes
+on from the values and the temperatures of the sweep before.
 """
 
 from dataclasses import dataclass
@@ -25,22 +25,23 @@ WARM_UP = 20
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the benchmark."""
+class ValueIterationRow:
+    """One line of the benchmark: robust sweeps with one kind of ball."""
 
     ball: str
+    """The kind of ball; `solved anew` where temperatures do not start from those of the sweep before."""
     seconds: float
     """Of a robust sweep."""
     plain_seconds: float
-    """Of an ordinary one."""
+    """Of an ordinary sweep."""
     ratio: float
-    """The first over the second."""
+    """`seconds` over `plain_seconds`."""
     rows_per_second: float
     """Pairs of state and action solved in a second of robust sweeps."""
 
 
-def measure(ball: Ball, seconds: float, anew: bool = False) -> Row:
-    """One kind of ball, for about so many seconds; `anew` solves for temperatures without those before."""
+def measure(ball: Ball, seconds: float, anew: bool = False) -> ValueIterationRow:
+    """One kind of ball, for about so many seconds; `anew` ignores the temperatures of the sweep before."""
     mdp = random_mdp(np.random.default_rng(0), STATES, ACTIONS, SUCCESSORS, discount=0.99)
     with jax.enable_x64(True):
         model = operator.model(mdp, BUDGET)
@@ -52,11 +53,13 @@ def measure(ball: Ball, seconds: float, anew: bool = False) -> Row:
     plain_seconds, robust_seconds = typical(turns)
     pairs = STATES * ACTIONS
     name = f"{ball}, solved anew" if anew else ball
-    return Row(name, robust_seconds, plain_seconds, robust_seconds / plain_seconds, pairs / robust_seconds)
+    return ValueIterationRow(
+        name, robust_seconds, plain_seconds, robust_seconds / plain_seconds, pairs / robust_seconds
+    )
 
 
 class _Sweeps:
-    """Value iteration one sweep at a time."""
+    """Value iteration: each call is one sweep."""
 
     def __init__(self, model: Model, ball: Ball | None, anew: bool = False) -> None:
         self._sweep = jax.jit(partial(_advance, ball=ball, anew=anew))

@@ -1,47 +1,47 @@
-"""The command line: every subcommand is a frozen dataclass whose docstrings are its help."""
+"""The command line: every command is a frozen dataclass whose docstrings are its help.
+
+A command is imported when it is asked for, so that help, lists and errors answer at once.
+"""
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Any
 
-import tyro
+from rapo import __version__
+from rapo.errors import InputError, TheoryError, TrainingError, unknown
+from rapo.evaluation.measurement import TOP_LEVEL, load_name
 
-from rapo.cli.bench_command import Bench
-from rapo.cli.demo_command import Demo
-from rapo.cli.grid_command import Grid
-from rapo.cli.list_command import Options, Tasks
-from rapo.cli.measure_command import Eval, Search, Sweep
-from rapo.cli.report_command import Report
-from rapo.cli.theory_command import Theory
-from rapo.cli.train_command import Resume, Train
-from rapo.errors import InputError, TheoryError, TrainingError
-
-Command = (
-    Annotated[Tasks, tyro.conf.subcommand("tasks")]
-    | Annotated[Options, tyro.conf.subcommand("options")]
-    | Annotated[Train, tyro.conf.subcommand("train")]
-    | Annotated[Resume, tyro.conf.subcommand("resume")]
-    | Annotated[Eval, tyro.conf.subcommand("eval")]
-    | Annotated[Sweep, tyro.conf.subcommand("sweep")]
-    | Annotated[Search, tyro.conf.subcommand("search")]
-    | Annotated[Grid, tyro.conf.subcommand("grid")]
-    | Annotated[Report, tyro.conf.subcommand("report")]
-    | Annotated[Demo, tyro.conf.subcommand("demo")]
-    | Annotated[Theory, tyro.conf.subcommand("theory")]
-    | Annotated[Bench, tyro.conf.subcommand("bench")]
-)
+ABOUT = "Policies that keep working when the physics changes."
+COMMANDS = {
+    "tasks": ("rapo.cli.list_command:TasksCommand", "list the tasks and what is uncertain about each"),
+    "options": ("rapo.cli.list_command:OptionsCommand", "list the algorithms, or the options of one"),
+    "train": ("rapo.cli.train_command:TrainCommand", "train a policy and write its run folder"),
+    "resume": ("rapo.cli.train_command:ResumeCommand", "go on with a run that was interrupted"),
+    "sweep": ("", "returns over the test range of each parameter"),
+    "search": ("", "the worst dynamics in the whole test box"),
+    "eval": ("", "any measurement: nominal, sweep, search, tracking"),
+    "grid": (
+        "rapo.cli.grid_command:GridCommand",
+        "train and measure tasks x algorithms x seeds",
+    ),
+    "report": ("rapo.cli.report_command:ReportCommand", "one page: which policy to trust, and how far"),
+    "demo": ("rapo.cli.demo_command:DemoCommand", "RAPO and PPO on Hopper, trained, swept and reported"),
+    "theory": ("rapo.cli.theory_command:TheoryCommand", "check the statements of the paper"),
+    "bench": ("rapo.cli.bench_command:BenchCommand", "measure speed as a ratio to raw physics"),
+}
+"""Where each command is, and what it does; measurements have their commands from their records."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
-    command = tyro.cli(
-        Command,  # pyright: ignore[reportArgumentType]
-        args=arguments,
-        prog="rapo",
-        description="Policies that keep working when the physics changes.",
-    )
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        command.run()
+        if not given or given[0] in ("-h", "--help"):
+            _show_commands()
+        elif given[0] == "--version":
+            print(f"rapo {__version__}")
+        else:
+            _run(*_chosen(given))
     except InputError as error:
         print(f"rapo: {error}", file=sys.stderr)
         sys.exit(2)
@@ -51,3 +51,44 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt as interrupt:
         print(f"rapo: interrupted{f', {interrupt}' if str(interrupt) else ''}", file=sys.stderr)
         sys.exit(130)
+    if not given:
+        sys.exit(2)
+    if given[0] in ("-h", "--help"):
+        sys.exit(0)
+
+
+def _chosen(given: list[str]) -> tuple[Any, str, list[str]]:
+    """The command that the first words name, those words, and the rest."""
+    name, *rest = given
+    if name not in COMMANDS:
+        raise unknown("command", name, COMMANDS)
+    if name in TOP_LEVEL or name == "eval":
+        from rapo.cli.measure_command import command_of, help_of_all
+
+        if name == "eval":
+            if not rest or rest[0] in ("-h", "--help"):
+                print(help_of_all(rest))
+                sys.exit(0 if rest else 2)
+            name, *rest = rest
+            return command_of(name, rest), f"eval {name}", rest
+        return command_of(name, rest), name, rest
+    return load_name(COMMANDS[name][0]), name, rest
+
+
+def _run(command: Any, name: str, arguments: list[str]) -> None:
+    import tyro
+
+    tyro.cli(command, args=arguments, prog=f"rapo {name}").run()
+
+
+def _show_commands() -> None:
+    from rich.table import Table
+
+    from rapo.screen import console
+
+    console.print(f"{ABOUT}\n\nusage: rapo COMMAND ...    or rapo --version\n", highlight=False)
+    table = Table.grid(padding=(0, 2))
+    for name, (_, summary) in COMMANDS.items():
+        table.add_row(f"  {name}", summary)
+    console.print(table)
+    console.print("\nrapo COMMAND --help explains a command.", highlight=False)

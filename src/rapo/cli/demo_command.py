@@ -1,36 +1,40 @@
-"""`rapo demo`."""
+"""`rapo demo`: train, sweep and report in a few minutes."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rapo import demo
 from rapo.files import check_writable
-from rapo.screen import console, number_table, progress_bar, write_rows
+
+if TYPE_CHECKING:
+    from rapo.demo import ScaleCurve
 
 
 @dataclass(frozen=True)
-class Demo:
+class DemoCommand:
     """Train RAPO and PPO on Hopper, sweep them over other physics and report: a few minutes in all.
 
-    A demo that was interrupted goes on where it was; one that was finished is measured again.
+    A demo that was interrupted goes on where it stopped; a finished one is measured and reported again.
     """
 
-    steps: int = demo.STEPS
-    """Environment steps of each."""
+    steps: int = 300_000
+    """Environment steps that each of the two trains for."""
     seed: int = 0
-    """Where all random numbers come from."""
+    """Seed of all random numbers."""
     out: Path = Path("runs/demo")
-    """Where the two runs and their report go."""
+    """The folder of the two runs and their report."""
     json: Path | None = None
-    """Also write the returns to this file."""
+    """Also write the mean returns to this file."""
 
     def run(self) -> None:
         """Train, measure, print, report."""
-        from rapo.reporting.write_report import report  # imported here: plotting is slow to import
+        from rapo import demo
+        from rapo.reporting.write_report import report
+        from rapo.screen import console, number_table, progress_bar, write_rows
 
         if self.json is not None:
             check_writable(self.json)
-        curves: list[demo.Curve] = []
+        curves: list[ScaleCurve] = []
         for algo in demo.ALGORITHMS:
             run = demo.train_or_go_on(algo, self.steps, self.seed, self.out / algo)
             with progress_bar() as progress:

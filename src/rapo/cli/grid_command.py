@@ -6,16 +6,17 @@ from pathlib import Path
 import tyro
 
 from rapo.errors import TrainingError
-from rapo.grids.runner import failures, read_grid, run_grid, status
 from rapo.runs.start import SAVE_EVERY
 from rapo.screen import console
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Train, sweep and search all runs of a grid file: tasks x algorithms x seeds, and lists of any option.
+class GridCommand:
+    """Train and measure all runs of a grid file: tasks x algorithms x seeds, and lists of any option.
 
-    Where the file has a table [tracking], the runs also fly the reference of the test.
+    Every run is swept and searched, and measured in every other way that the file has a table for, such as
+    [nominal] or the quadrotor's [tracking]; `search = false` leaves a measurement out. A task of your own is
+    FILE:CLASS.
 
     Finished runs are skipped, interrupted ones go on, failed ones are tried again and do not stop the others.
     `grids/` has the experiments of the paper, and `grids/small.toml`, which takes a few minutes.
@@ -34,6 +35,9 @@ class Grid:
 
     def run(self) -> None:
         """Run what is left, then name what failed."""
+        from rapo.grids.grid_file import read_grid
+        from rapo.grids.runner import failures, run_grid, status
+
         grid = read_grid(self.file)
         if self.status:
             console.print(status(grid))

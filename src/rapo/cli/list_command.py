@@ -11,13 +11,13 @@ from rapo.algorithms import ALGORITHMS, find_algorithm
 from rapo.screen import console
 from rapo.training.config import Settings
 from rapo.training.options import options
-from rapo.world.find_task import TASKS, make_task
+from rapo.world.find_task import TASKS
 
 SIGNS = {"scale": "*", "add": "+", "set": "=", "read": "!"}
 
 
 @dataclass(frozen=True)
-class Tasks:
+class TasksCommand:
     """List the tasks, and what may be uncertain about the physics of each.
 
     Training draws parameters from the first range; evaluation sweeps the second.
@@ -32,23 +32,23 @@ class Tasks:
         )
         for column in ("task and parameter", "touches", "nominal", "training", "test"):
             table.add_column(column)
-        for name in TASKS:
-            dynamics = make_task(name).dynamics
+        for name, task in TASKS.items():
             table.add_row(f"[bold]{name}[/]", "", "", "", "")
-            for i, p in enumerate(dynamics):
+            for i, p in enumerate(task.parameters):
+                nominal = {"scale": 1.0, "add": 0.0}.get(p.apply) if p.nominal is None else p.nominal
                 table.add_row(
                     f"  {p.name}",
                     f"{SIGNS[p.apply]} {', '.join(p.fields)}".strip(),
-                    f"{p.nominal:g}",
+                    "the model's" if nominal is None else f"{nominal:g}",
                     *(f"{low:g} to {high:g}" for low, high in (p.train, p.test)),
-                    end_section=i == len(dynamics) - 1,
+                    end_section=i == len(task.parameters) - 1,
                 )
         console.print(table)
 
 
 @dataclass(frozen=True)
-class Options:
-    """List the algorithms, or every option of one of them with its default."""
+class OptionsCommand:
+    """List the algorithms, or every option of one of them with its default and the values it may have."""
 
     algo: Annotated[str | None, tyro.conf.Positional] = None
     """An algorithm."""
@@ -65,8 +65,9 @@ class Options:
             algorithm = find_algorithm(self.algo)
             for column in ("option", "default"):
                 table.add_column(column, no_wrap=True)
+            table.add_column("allowed", min_width=20)
             table.add_column("what it does")
             for record in (Settings(), algorithm):
                 for option in options(record).values():
-                    table.add_row(option.name, option.shown, option.help)
+                    table.add_row(option.name, option.shown, option.allowed, option.help)
         console.print(table)

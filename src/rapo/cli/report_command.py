@@ -9,14 +9,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from rapo.screen import console, number_table, progress_bar
+from rapo.world.find_task import find_task
 from rapo.world.streams import check_seed
 
 if TYPE_CHECKING:
-    from rapo.reporting.comparison import Study
+    from rapo.reporting.comparison import Comparison
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportCommand:
     """Write a report of runs: which policy should I trust, and how far?
 
     One page with everything in it, that opens from disk; beside it figures for print (PDF and PNG) and the
@@ -29,6 +30,8 @@ class Report:
     """The folder of the report."""
     seed: int = 0
     """Where the bootstrap's random numbers come from."""
+    task: tuple[str, ...] = ()
+    """Tasks as FILE:CLASS that are not built in and bring measurements of their own."""
 
     def run(self) -> None:
         """Read run by run with a progress bar, then say what was found and where it is."""
@@ -37,16 +40,17 @@ class Report:
         from rapo.reporting.write_report import measured, write
 
         check_seed(self.seed)
+        tasks = [find_task(name) for name in self.task]
         runs = find_runs(self.runs)
         prepared(self.out)
         with progress_bar() as progress:
             bar = progress.add_task("reading", total=len(runs))
-            loaded = load(runs, lambda: progress.advance(bar))
+            loaded = load(runs, lambda: progress.advance(bar), tasks)
         with console.status("writing"):
-            studies = measured(loaded, self.seed)
-            page = write(loaded, studies, self.out, self.seed)
-        for study in studies:
-            console.print(_report_table(study))
+            found = measured(loaded, self.seed)
+            page = write(loaded, found, self.out, self.seed)
+        for comparison in found:
+            console.print(_report_table(comparison))
         for note in loaded.notes[:5]:
             console.print(note, soft_wrap=True, markup=False, highlight=False)
         if len(loaded.notes) > 5:
@@ -54,13 +58,13 @@ class Report:
         console.print(f"Report: {page}", soft_wrap=True, markup=False)
 
 
-def _report_table(study: "Study") -> Table:
+def _report_table(comparison: "Comparison") -> Table:
     """The scores of every group, the best outside of the training range first, those not swept last."""
     from rapo.reporting.summary import number
 
     numbers = ("seeds", "nominal", "ID", "OOD IQM", "95% interval", "worst")
-    table = number_table(f"Returns on {study.task}", ("algorithm",), numbers)
-    for m in study.ordered:
+    table = number_table(f"Returns on {comparison.task}", ("algorithm",), numbers)
+    for m in comparison.ordered:
         iqm = m.outside_iqm
         table.add_row(
             escape(m.label),

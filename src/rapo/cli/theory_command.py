@@ -1,31 +1,16 @@
 """`rapo theory`: which statements of the paper hold?"""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import tyro
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
 
 from rapo.errors import TheoryError
-from rapo.screen import console, progress_bar
-from rapo.world.streams import check_seed
-
-if TYPE_CHECKING:
-    from rapo.theory import Checked
-
-ROOMY = 120
-"""Characters that four columns of text need; on narrower screens two of them share one."""
-SIGNS = {"holds": ("✓", "green"), "holds with correction": ("≈", "yellow")}
-"""The mark and the colour of verdicts; of all others, a red cross."""
-OTHERS = ("✗", "red")
 
 
 @dataclass(frozen=True)
-class Theory:
+class TheoryCommand:
     """Check the statements of the paper, and show what was measured and which of them hold.
 
     Each is computed in double precision on random problems and on classic ones, and what was measured
@@ -45,10 +30,13 @@ class Theory:
 
     def run(self) -> None:
         """Check one by one with a progress bar, then show what was found, and where the page is."""
-        from rapo import theory  # imported here: statements need JAX, and pages are slow to import
+        from rapo import theory
+        from rapo.cli.theory_table import explained, table_of
         from rapo.reporting.report_folder import prepared
+        from rapo.screen import console, progress_bar
         from rapo.theory.check import find, totals
         from rapo.theory.theory_folder import write
+        from rapo.world.streams import check_seed
 
         check_seed(self.seed)
         chosen = find(self.names, theory.PARTS)
@@ -65,12 +53,12 @@ class Theory:
             progress.update(bar, completed=len(chosen), description="checked")
         with console.status("writing"):
             page = write(checked, theory.PARTS, self.out, self.seed)
-        console.print(_table(checked))
+        console.print(table_of(checked, console.width))
         wrong = [one for one in checked if one.wrong]
         if wrong:
             console.print("Counterexamples and corrections\n", style="bold")
         for one in wrong:
-            console.print(_explained(one))
+            console.print(explained(one))
         seconds = sum(one.seconds for one in checked)
         console.print(f"{totals(checked)} They took {seconds:.1f} s.", highlight=False)
         console.print(f"Page: {page}", soft_wrap=True, markup=False, highlight=False)
@@ -80,51 +68,3 @@ class Theory:
         if surprises:
             many = f"{len(surprises)} of {len(checked)} statements did not turn out as expected"
             raise TheoryError(f"{many}: {', '.join(surprises)}")
-
-
-def _table(checked: Sequence["Checked"]) -> Table:
-    """A row for each statement: four columns where there is room, three where there is little."""
-    roomy = console.width >= ROOMY
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 1, 0), expand=True)
-    table.add_column("statement", ratio=26)
-    if roomy:
-        table.add_column("measured", ratio=36)
-        table.add_column("bound or prediction", ratio=30)
-    else:
-        table.add_column("measured, against bound or prediction", ratio=36)
-    table.add_column("verdict", ratio=16)
-    for one in checked:
-        said, found = one.statement, one.finding
-        name = Text.assemble((said.title, "bold"), "\n", (f"{said.where}\n{said.name}", "dim"))
-        measured, bound = Text(found.measured), Text(found.predicted)
-        if roomy:
-            table.add_row(name, measured, bound, _verdict(one))
-        else:
-            against = ("\nagainst: ", "dim") if found.predicted else ""
-            table.add_row(name, Text.assemble(measured, against, bound), _verdict(one))
-    return table
-
-
-def _verdict(one: "Checked") -> Text:
-    sign, colour = SIGNS.get(one.verdict, OTHERS)
-    text = Text(f"{sign} {one.verdict}", colour)
-    return text.append(f"\n! {one.surprise}", "bold magenta") if one.surprise else text
-
-
-def _explained(one: "Checked") -> Table:
-    """A statement that does not hold as written: the counterexample and what is true instead."""
-    sign, colour = SIGNS.get(one.verdict, OTHERS)
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="dim", width=14)
-    table.add_column()
-    table.add_row(
-        Text(sign, colour), Text.assemble((one.statement.title, "bold"), (f"  {one.statement.name}", "dim"))
-    )
-    for label, text in (
-        ("counterexample", one.finding.counterexample),
-        ("true instead", one.finding.correction),
-    ):
-        if text:
-            table.add_row(label, Text(text))
-    table.add_row()
-    return table

@@ -10,10 +10,11 @@ from rapo.errors import InputError
 from rapo.runs.start import SAVE_EVERY, resume, start
 from rapo.screen import console
 from rapo.training.config import make_config
+from rapo.world.engines import ENGINE
 
 
 @dataclass(frozen=True)
-class Train:
+class TrainCommand:
     """Train a policy and write its run folder: configuration, metrics, TensorBoard events and checkpoints.
 
     Any option of the algorithm can be set by name, for example --set epsilon=0.2 kappa=0.5 models=8, and a
@@ -35,16 +36,25 @@ class Train:
     """Options as NAME=VALUE."""
     save_every: int = SAVE_EVERY
     """Updates between checkpoints."""
+    engine: str = ENGINE
+    """What simulates."""
 
     def run(self) -> None:
         """Train with a display, then say where the run is."""
-        config = make_config(self.task, self.algo, steps=self.steps, seed=self.seed, options=pairs(self.set))
+        config = make_config(
+            self.task,
+            self.algo,
+            steps=self.steps,
+            seed=self.seed,
+            engine=self.engine,
+            options=pairs(self.set),
+        )
         run = start(config, self.out, save_every=self.save_every)
         console.print(f"Run: {run.folder}", soft_wrap=True, markup=False)
 
 
 @dataclass(frozen=True)
-class Resume:
+class ResumeCommand:
     """Go on with a run that was interrupted, to the very numbers it would have had."""
 
     run_folder: tyro.conf.Positional[Path]

@@ -1,58 +1,113 @@
-"""How runs do where they were trained to do well: under the nominal dynamics."""
+"""How the policy of a run does where it was trained to do well: under the nominal dynamics."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 
-from rapo.algorithms import ALGORITHMS
-from rapo.errors import InputError
 from rapo.evaluation.evaluate import evaluate
+from rapo.evaluation.measurement import Advance, Measurement, measure
+from rapo.files import write_atomically
+from rapo.heavy import pl
+from rapo.ranges import AT_LEAST_1, check_ranges
+from rapo.runs.csv_table import read_table
 from rapo.runs.run import Run
 from rapo.training.actor import actor
-from rapo.training.config import make_config
+from rapo.world.streams import check_seed
+from rapo.world.task import Task
+
+FILE = "nominal.csv"
+SCHEMA = {
+    "episode": int,
+    "return": float,
+    "length": int,
+    "terminated": bool,
+    "diverged": bool,
+    "updates": int,
+    "seed": int,
+}
 
 
 @dataclass(frozen=True)
-class Nominal:
-    """A run and its returns under the nominal dynamics."""
+class NominalSettings:
+    """How often the nominal setting is played."""
 
-    task: str
-    algo: str
-    seed: int
-    """Of the run."""
-    steps: int
-    """Learned from until it last saved."""
-    options: str
-    """Those that are not the defaults."""
-    episodes: int
-    """Evaluated, those that diverged not counted."""
-    return_mean: float
-    return_std: float
-    length_mean: float
+    episodes: Annotated[int, AT_LEAST_1] = 20
+    """Episodes of each run."""
+    seed: int = 1000
+    """Where the initial states come from."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        check_seed(self.seed)
 
 
-def nominal(run: Run, episodes: int, seed: int) -> Nominal:
-    """Evaluate the policy of a run from initial states that `seed` decides."""
+def nominal(run: Run, *, threads: int = 0, advance: Advance = lambda: None, **changes: Any) -> pl.DataFrame:
+    """Play the policy of a run under the nominal dynamics and write its table, a row for every episode.
+
+    changes: any of `NominalSettings`; advance: called once a step.
+    """
+    return measure(NOMINAL, run, NOMINAL.choose(changes), threads=threads, advance=advance)
+
+
+def _nominal(run: Run, chosen: NominalSettings, *, threads: int, advance: Advance) -> pl.DataFrame:
     training = run.trained(threads=1)
-    config = training.config
-    policy = actor(config.task, training.learner)
-    outcome = evaluate(config.task, policy, config.task.dynamics.nominal(), episodes=episodes, seed=seed)
-    good = ~outcome.diverged
-    if not good.any():
-        raise InputError(
-            f"all {episodes} episodes of run '{run.folder}' diverged: there is nothing to report"
-        )
-    usual = make_config(config.task, ALGORITHMS.get(config.algorithm.name, config.algorithm)).describe()
-    chosen = config.describe()["options"]
-    differ = {name: value for name, value in chosen.items() if usual["options"].get(name) != value}
-    return Nominal(
-        config.task.name,
-        config.algorithm.name,
-        config.seed,
-        training.steps,
-        " ".join(f"{name}={value}" for name, value in differ.items()),
-        int(good.sum()),
-        round(float(np.mean(outcome.returned[good])), 1),
-        round(float(np.std(outcome.returned[good])), 1),
-        round(float(np.mean(outcome.length[good])), 1),
+    task = training.config.task
+    outcome = evaluate(
+        task,
+        actor(task, training.learner),
+        task.dynamics.nominal(),
+        episodes=chosen.episodes,
+        seed=chosen.seed,
+        threads=threads,
+        engine=training.config.engine,
+        advance=advance,
     )
+    table = pl.DataFrame(
+        {
+            "episode": np.arange(chosen.episodes),
+            "return": outcome.returned[0],
+            "length": outcome.length[0],
+            "terminated": outcome.terminated[0],
+            "diverged": outcome.diverged[0],
+            "updates": training.updates,
+            "seed": chosen.seed,
+        },
+        schema=SCHEMA,
+    )
+    write_atomically(run.folder / FILE, table.write_csv().encode())
+    return table
+
+
+def read_nominal(folder: Path) -> pl.DataFrame | None:
+    """The table of a run, or None if it was not played under the nominal dynamics."""
+    return read_table(folder / FILE, SCHEMA, f"play the run again with rapo eval nominal {folder}")
+
+
+def _covers(table: pl.DataFrame, chosen: NominalSettings, task: Task) -> bool:
+    return set(table["seed"]) == {chosen.seed} and set(table["episode"]) == set(range(chosen.episodes))
+
+
+NOMINAL = Measurement(
+    name="nominal",
+    done="evaluated",
+    summary="""Play whole episodes under the nominal dynamics, from the same initial states for every run.
+
+    The table of every episode is written into the run folder as nominal.csv.
+    """,
+    settings=NominalSettings,
+    files={FILE: "the return of every episode under the nominal dynamics"},
+    measure=_nominal,
+    read=read_nominal,
+    updates=lambda table: int(table["updates"][0]) if len(table) else None,
+    covers=_covers,
+    steps=lambda chosen, task: task.tested().time_limit,
+    conditions=lambda table: (int(table["seed"][0]), len(table)) if len(table) else None,
+    in_grids=False,
+    show="rapo.reporting.nominal_returns:shown_returns",
+    rows="rapo.reporting.nominal_returns:nominal_rows",
+    blocks="rapo.reporting.nominal_returns:nominal_blocks",
+)

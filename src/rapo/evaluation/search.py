@@ -5,28 +5,32 @@ compete once more with the worst setting of the sweep on fresh initial states, a
 measured on yet others, so that what is reported is not merely the luckiest draw of the search.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
-import polars as pl
 
 from rapo.arrays import Floats
 from rapo.errors import InputError
-from rapo.evaluation.evaluate import Evaluated, check_episodes, evaluate
+from rapo.evaluation.evaluate import Evaluated, evaluate
+from rapo.evaluation.measurement import Advance, Measurement, measure
 from rapo.evaluation.sweep import read_sweep, sweep
 from rapo.files import write_atomically
+from rapo.heavy import pl
+from rapo.ranges import AT_LEAST_1, Within, check_ranges
 from rapo.runs.run import Run
 from rapo.training.actor import actor
 from rapo.world.streams import STATES, check_seed, stream
 from rapo.world.task import Task
 
 FILE = "search.json"
-GENERATIONS, POPULATION, EPISODES, FINAL_EPISODES, SEED = 20, 16, 8, 100, 2000
 FINALISTS = 8
 FIRST_SPREAD = 0.3
 """Standard deviation of the first generation, as a share of the box."""
@@ -46,25 +50,22 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Effort:
+class SearchSettings:
     """How hard to search."""
 
-    generations: int
-    population: int
-    episodes: int
-    """At each point."""
-    final_episodes: int
-    seed: int
+    generations: Annotated[int, AT_LEAST_1] = 20
+    """Generations of CMA-ES."""
+    population: Annotated[int, Within(4)] = 16
+    """Points in each generation."""
+    episodes: Annotated[int, AT_LEAST_1] = 8
+    """Episodes at each point."""
+    final_episodes: Annotated[int, Within(2)] = 100
+    """Episodes, from other initial states, that the return is reported from."""
+    seed: int = 2000
+    """Where points and initial states come from."""
 
     def __post_init__(self) -> None:
-        for what, number, least in (
-            ("generations", self.generations, 1),
-            ("points in a generation", self.population, 4),
-            ("episodes in the final", self.final_episodes, 2),
-        ):
-            if not isinstance(number, int) or number < least:
-                raise InputError(f"{number} {what} were asked for: it must be at least {least}")
-        check_episodes(self.episodes)
+        check_ranges(self)
         check_seed(self.seed)
 
     @property
@@ -80,7 +81,7 @@ class Found:
 
     updates: int
     """What the policy had learned from."""
-    effort: Effort
+    effort: SearchSettings
     """What was asked for."""
     evaluations: int
     """Episodes spent on searching, the final not counted."""
@@ -99,47 +100,36 @@ class Found:
     """How far this is below the worst setting of the sweep."""
 
 
-def search(
-    run: Run,
-    *,
-    generations: int = GENERATIONS,
-    population: int = POPULATION,
-    episodes: int = EPISODES,
-    final_episodes: int = FINAL_EPISODES,
-    seed: int = SEED,
-    threads: int = 0,
-    advance: Callable[[], None] = lambda: None,
-) -> Found:
+def search(run: Run, *, threads: int = 0, advance: Advance = lambda: None, **changes: Any) -> Found:
     """Search with `generations` times `population` times `episodes` episodes, and write what was found.
 
-    A run that was not swept since it last learned is swept first; `advance` is called after each of
-    `generations` + 3 parts.
+    changes: any of `SearchSettings`. A run that was not swept since it last learned is swept first;
+    `advance` is called after each of `generations` + 3 parts.
     """
-    effort = Effort(generations, population, episodes, final_episodes, seed)
+    return measure(SEARCH, run, SEARCH.choose(changes), threads=threads, advance=advance)
+
+
+def _search(run: Run, effort: SearchSettings, *, threads: int, advance: Advance) -> Found:
     training = run.trained(threads=1)
     task, policy = training.config.task, actor(training.config.task, training.learner)
-    low, high = task.dynamics.box("test")
-    if not (high > low).any():
-        raise InputError(
-            f"the test ranges of task '{task.name}' are single points: there is nothing to search"
-        )
     parameter, scale, settings = _worst(_sweep(run, training.updates, threads), task)
     on_axis = task.dynamics.sweep(parameter, [scale])
     advance()
 
     def play(rows: Floats, number: int, purpose: int) -> Evaluated:
-        own = int(stream(seed, purpose, STATES).integers(2**62))
-        return evaluate(task, policy, rows, episodes=number, seed=own, threads=threads)
+        own = int(stream(effort.seed, purpose, STATES).integers(2**62))
+        engine = training.config.engine
+        return evaluate(task, policy, rows, episodes=number, seed=own, threads=threads, engine=engine)
 
     points = np.concatenate((_candidates(task, play, effort, advance), on_axis))
-    again = play(points, final_episodes, 1).means
+    again = play(points, effort.final_episodes, 1).means
     if np.isnan(again).all():
         raise InputError(
             f"every episode of run '{run.folder}' diverged where it does worst: nothing is known"
         )
     worst = points[[int(np.nanargmin(again))]]
     advance()
-    final = play(np.concatenate((worst, on_axis)), final_episodes, 2)
+    final = play(np.concatenate((worst, on_axis)), effort.final_episodes, 2)
     (found, lowest, highest), axis = (_interval(final, i, run) for i in (0, 1))
     result = Found(
         updates=training.updates,
@@ -165,7 +155,7 @@ def read_search(folder: Path) -> Found | None:
         return None
     try:
         said = json.loads(path.read_bytes())
-        found = Found(**{**said, "axis": Axis(**said["axis"]), "effort": Effort(**said["effort"])})
+        found = Found(**{**said, "axis": Axis(**said["axis"]), "effort": SearchSettings(**said["effort"])})
         numbers = (found.updates, found.evaluations, found.returned, found.low, found.high, found.below)
         if all(map(isfinite, (*numbers, *found.point.values(), found.axis.scale, found.axis.returned))):
             return found
@@ -177,8 +167,8 @@ def read_search(folder: Path) -> Found | None:
 def _candidates(
     task: Task,
     play: Callable[[Floats, int, int], Evaluated],
-    effort: Effort,
-    advance: Callable[[], None],
+    effort: SearchSettings,
+    advance: Advance,
 ) -> Floats:
     """The worst points met on the way, `[finalists, P]`."""
     from cmaes import CMA  # imported here: with the scipy it needs, it is slow to import and seldom needed
@@ -239,3 +229,34 @@ def _interval(outcome: Evaluated, row: int, run: Run) -> tuple[float, float, flo
     mean = float(good.mean())
     half = float(t.ppf(0.975, len(good) - 1) * good.std(ddof=1) / np.sqrt(len(good)))
     return mean, mean - half, mean + half
+
+
+def _check(effort: SearchSettings, task: Task) -> None:
+    low, high = task.dynamics.box("test")
+    if not (high > low).any():
+        raise InputError(
+            f"the test ranges of task '{task.name}' are single points: there is nothing to search"
+        )
+
+
+SEARCH = Measurement(
+    name="search",
+    done="searched",
+    summary="""Find the worst dynamics for trained policies in the whole test box, by CMA-ES.
+
+    What is found, its return with a 95% interval and how far that is below the worst setting of the sweep
+    are written into the run folder as search.json. A run that was not swept yet is swept first.
+    """,
+    settings=SearchSettings,
+    files={FILE: "the worst dynamics that were found, and the return there"},
+    measure=_search,
+    read=read_search,
+    updates=lambda found: found.updates,
+    covers=lambda found, effort, task: found.effort == effort,
+    check=_check,
+    steps=lambda effort, task: effort.generations + 3,
+    after=("sweep",),
+    show="rapo.reporting.worst_cases:shown_searches",
+    rows="rapo.reporting.worst_cases:searched_rows",
+    blocks="rapo.reporting.sections:search_blocks",
+)

@@ -5,37 +5,78 @@ with the same seed, starts its episodes from the same initial states, so that di
 dynamics and the policy. The table is `sweep.csv` in the run folder, a row for every episode.
 """
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rapo.arrays import Floats
 from rapo.errors import InputError
 from rapo.evaluation.evaluate import evaluate
+from rapo.evaluation.measurement import Advance, Measurement, measure
 from rapo.files import write_atomically
+from rapo.heavy import pl
+from rapo.ranges import AT_LEAST_1, check_ranges
 from rapo.runs.csv_table import read_table
 from rapo.runs.run import Run
 from rapo.training.actor import actor
 from rapo.world.dynamics import Dynamics
+from rapo.world.streams import check_seed
+from rapo.world.task import Task
 
 FILE = "sweep.csv"
-EPISODES, SEED = 20, 1000
 SCALES = 11
+"""Values of a parameter over its test range where none are given."""
+MOST_SCALES = 1000
+"""Values that FROM:TO:STEP may stand for."""
 SCHEMA = {
-    "parameter": pl.String,
-    "scale": pl.Float64,
-    "episode": pl.Int64,
-    "return": pl.Float64,
-    "length": pl.Int64,
-    "terminated": pl.Boolean,
-    "diverged": pl.Boolean,
-    "updates": pl.Int64,
-    "seed": pl.Int64,
+    "parameter": str,
+    "scale": float,
+    "episode": int,
+    "return": float,
+    "length": int,
+    "terminated": bool,
+    "diverged": bool,
+    "updates": int,
+    "seed": int,
 }
+
+
+@dataclass(frozen=True)
+class SweepSettings:
+    """What to sweep, and how often each setting is played."""
+
+    episodes: Annotated[int, AT_LEAST_1] = 20
+    """Episodes of each setting."""
+    parameters: tuple[str, ...] | None = None
+    """Only these parameters; what is known of the others stays. None means all."""
+    scales: tuple[float | str, ...] | None = None
+    """Values of the parameters, each a number or FROM:TO:STEP, for example 0.5:1.5:0.1. None means 11 over
+    the test range of each, and the nominal one."""
+    seed: int = 1000
+    """Where the initial states come from."""
+
+    def __post_init__(self) -> None:
+        for name in ("parameters", "scales"):
+            value = getattr(self, name)
+            if isinstance(value, str | float | int):
+                object.__setattr__(self, name, (value,))
+            elif value is not None and not len(value):
+                raise InputError(f"option {name} is empty: give at least one, or leave it out")
+        check_ranges(self)
+        check_seed(self.seed)
+        self.values()
+
+    def values(self) -> list[float] | None:
+        """The scales as numbers; None if none are given."""
+        return None if self.scales is None else [x for each in self.scales for x in _numbers(each)]
 
 
 def usual_scales(dynamics: Dynamics, parameter: str) -> Floats:
@@ -45,18 +86,17 @@ def usual_scales(dynamics: Dynamics, parameter: str) -> Floats:
     return np.unique(values.round(9))
 
 
-def settings(
-    dynamics: Dynamics, parameters: Sequence[str] | None, scales: Sequence[float] | None
-) -> list[tuple[str, float]]:
+def settings(dynamics: Dynamics, chosen: SweepSettings | None = None) -> list[tuple[str, float]]:
     """What to sweep: pairs of a parameter and its value."""
-    parameters = (parameters,) if isinstance(parameters, str) else parameters
-    names = dynamics.names if parameters is None else tuple(dict.fromkeys(parameters))
-    if not names or (scales is not None and not len(scales)):
-        raise InputError("a sweep over no parameters or no scales was asked for: give at least one of each")
+    chosen = SweepSettings() if chosen is None else chosen
+    names = dynamics.names if chosen.parameters is None else tuple(dict.fromkeys(chosen.parameters))
+    if not names:
+        raise InputError("a sweep over no parameters was asked for: the task must name at least one")
+    given = chosen.values()
     return [
         (name, float(value))
         for name in names
-        for value in (usual_scales(dynamics, name) if scales is None else np.unique(scales))
+        for value in (usual_scales(dynamics, name) if given is None else np.unique(given))
     ]
 
 
@@ -66,27 +106,30 @@ def dynamics_of(dynamics: Dynamics, pairs: Sequence[tuple[str, float]]) -> tuple
     return np.unique(rows, axis=0, return_inverse=True)
 
 
-def sweep(
-    run: Run,
-    *,
-    parameters: Sequence[str] | None = None,
-    scales: Sequence[float] | None = None,
-    episodes: int = EPISODES,
-    seed: int = SEED,
-    threads: int = 0,
-    advance: Callable[[], None] = lambda: None,
-) -> pl.DataFrame:
+def sweep(run: Run, *, threads: int = 0, advance: Advance = lambda: None, **changes: Any) -> pl.DataFrame:
     """Sweep the policy of a run and write its table; `advance` is called once a step.
 
-    What the table knows already of other parameters stays, if it is about the same policy and the same
-    initial states.
+    changes: any of `SweepSettings`. What the table knows already of other parameters stays, if it is about
+    the same policy and the same initial states.
     """
+    return measure(SWEEP, run, SWEEP.choose(changes), threads=threads, advance=advance)
+
+
+def _sweep(run: Run, chosen: SweepSettings, *, threads: int, advance: Advance) -> pl.DataFrame:
     training = run.trained(threads=1)
-    task = training.config.task
-    pairs = settings(task.dynamics, parameters, scales)
-    distinct, place = dynamics_of(task.dynamics, pairs)
-    policy = actor(task, training.learner)
-    outcome = evaluate(task, policy, distinct, episodes=episodes, seed=seed, threads=threads, advance=advance)
+    config, episodes = training.config, chosen.episodes
+    pairs = settings(config.task.dynamics, chosen)
+    distinct, place = dynamics_of(config.task.dynamics, pairs)
+    outcome = evaluate(
+        config.task,
+        actor(config.task, training.learner),
+        distinct,
+        episodes=episodes,
+        seed=chosen.seed,
+        threads=threads,
+        engine=config.engine,
+        advance=advance,
+    )
     table = pl.DataFrame(
         {
             "parameter": np.repeat([name for name, _ in pairs], episodes),
@@ -97,12 +140,12 @@ def sweep(
             "terminated": outcome.terminated[place].ravel(),
             "diverged": outcome.diverged[place].ravel(),
             "updates": training.updates,
-            "seed": seed,
+            "seed": chosen.seed,
         },
         schema=SCHEMA,
     )
     with suppress(InputError):  # a damaged table is replaced
-        table = _with_others(table, read_sweep(run.folder), task.dynamics.names)
+        table = _with_others(table, read_sweep(run.folder), config.task.dynamics.names)
     write_atomically(run.folder / FILE, table.write_csv().encode())
     return table
 
@@ -125,3 +168,70 @@ def _with_others(new: pl.DataFrame, old: pl.DataFrame | None, order: Sequence[st
     return pl.concat((kept, new)).sort(
         pl.col("parameter").replace_strict(place, default=len(place)), maintain_order=True
     )
+
+
+def _numbers(scale: float | str) -> list[float]:
+    """The numbers that a scale stands for: itself, or FROM:TO:STEP with both ends."""
+    if isinstance(scale, int | float):
+        numbers = [float(scale)]
+    else:
+        try:
+            numbers = [float(part) for part in scale.split(":")]
+        except ValueError:
+            numbers = []
+    if not all(map(isfinite, numbers)) or len(numbers) not in (1, 3):
+        raise InputError(f"scales '{scale}' were given: allowed are a number or FROM:TO:STEP")
+    if len(numbers) == 1:
+        return numbers
+    first, last, step = numbers
+    if step <= 0 or last < first or (last - first) / step > MOST_SCALES:
+        raise InputError(
+            f"scales '{scale}' were given: FROM must not be above TO, and STEP must be above 0 and lead "
+            f"there in at most {MOST_SCALES} steps"
+        )
+    return [round(first + i * step, 9) for i in range(int((last - first) / step + 1e-6) + 1)]
+
+
+def _check(chosen: SweepSettings, task: Task) -> None:
+    for name, value in settings(task.dynamics, chosen):
+        task.dynamics.sweep(name, [value])
+
+
+def _covers(table: pl.DataFrame, chosen: SweepSettings, task: Task) -> bool:
+    return (
+        len(table) > 0
+        and set(table["seed"]) == {chosen.seed}
+        and set(table["episode"]) == set(range(chosen.episodes))
+        and set(settings(task.dynamics, chosen)) <= set(zip(table["parameter"], table["scale"], strict=True))
+    )
+
+
+def _updates(table: pl.DataFrame) -> int | None:
+    return int(table["updates"][0]) if len(table) else None
+
+
+def _conditions(table: pl.DataFrame) -> tuple[int, int] | None:
+    return (int(table["seed"][0]), table["episode"].n_unique()) if len(table) else None
+
+
+SWEEP = Measurement(
+    name="sweep",
+    done="swept",
+    summary="""Sweep trained policies over the test ranges: one parameter at a time, the others nominal.
+
+    All settings and episodes of a policy are stepped together, from the same initial states for every
+    setting and every run. The table of every episode is written into the run folder as sweep.csv.
+    """,
+    settings=SweepSettings,
+    files={FILE: "the return of every episode of every setting"},
+    measure=_sweep,
+    read=read_sweep,
+    updates=_updates,
+    covers=_covers,
+    check=_check,
+    steps=lambda chosen, task: task.tested().time_limit,
+    conditions=_conditions,
+    show="rapo.reporting.sweep_scores:shown_sweeps",
+    rows="rapo.reporting.sweep_scores:swept_rows",
+    blocks="rapo.reporting.sections:sweep_blocks",
+)

@@ -7,31 +7,26 @@ wider and is part of the name of the run's folder: OUT/TASK/ALGORITHM,option=val
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 from rapo.algorithms import ALGORITHMS, find_algorithm
 from rapo.errors import InputError, unknown
-from rapo.tasks.quadrotor.flights import trackable
-from rapo.training.config import Config, Settings, make_config
-from rapo.training.options import options
-from rapo.world.find_task import TASKS, make_task
+from rapo.evaluation.measurement import Measurement, all_measurements, measurements_of
+from rapo.training.config import Config, Settings, identity, make_config
+from rapo.training.options import options, shown_value
+from rapo.world.find_task import TASKS, find_task
 from rapo.world.streams import check_seed
+from rapo.world.task import Task
 
 REQUIRED = ("tasks", "algorithms", "seeds", "steps")
-KEYS = (*REQUIRED, "out", "options", "algorithm", "sweep", "search", "tracking")
-SWEEP = ("episodes", "seed", "parameters", "scales")
-SEARCH = ("generations", "population", "episodes", "final_episodes", "seed")
-TRACKING = ("episodes", "seed")
-
-LEAST = {"population": 4, "final_episodes": 2}
-"""What CMA-ES and an interval need at least."""
+KEYS = (*REQUIRED, "out", "options", "algorithm")
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridRun:
     """One run of a grid."""
 
     task: str
@@ -61,13 +56,9 @@ class Grid:
     path: Path
     """The file it was read from."""
     out: Path
-    cells: tuple[Cell, ...]
-    sweep: Mapping[str, Any]
-    """Settings of the sweep other than its defaults."""
-    search: Mapping[str, Any] | None
-    """Settings of the search other than its defaults; None leaves it out."""
-    tracking: Mapping[str, Any] | None = None
-    """Settings of the flights along the reference of the test other than their defaults; None: no flights."""
+    runs: tuple[GridRun, ...]
+    measurements: Mapping[str, Mapping[str, Any]]
+    """What the file changes in the settings of each measurement that is made, by its name, in their order."""
 
 
 def read_grid(path: str | Path) -> Grid:
@@ -86,11 +77,16 @@ def read_grid(path: str | Path) -> Grid:
 
 
 def _grid(path: Path, said: Mapping[str, Any]) -> Grid:
-    _check_keys("key", said, KEYS)
+    for key in REQUIRED:
+        if key not in said and not set(said) - set(KEYS):
+            raise InputError(f"key {key} is missing: needed are {', '.join(REQUIRED)}")
+    tasks = _tasks(said)
+    known = all_measurements(list(tasks.values()))
+    _check_keys("key", said, (*KEYS, *known))
     for key in REQUIRED:
         if key not in said:
             raise InputError(f"key {key} is missing: needed are {', '.join(REQUIRED)}")
-    tasks, algorithms = _names(said, "tasks", TASKS), _names(said, "algorithms", ALGORITHMS)
+    algorithms = _names(said, "algorithms", ALGORITHMS)
     seeds = _list("seeds", said["seeds"], "whole numbers")
     for seed in seeds:
         check_seed(_whole("seeds", seed, 0))
@@ -98,15 +94,15 @@ def _grid(path: Path, said: Mapping[str, Any]) -> Grid:
     out = said.get("out", f"runs/{path.stem}")
     if not isinstance(out, str) or not out:
         raise InputError(f"key out is {out!r}: allowed is the name of a folder")
-    cells = [
-        Cell(task, algo, steps, seed, chosen, group, Path(out) / task / group / f"seed-{seed}")
-        for task in tasks
+    runs = [
+        GridRun(task, algo, steps, seed, chosen, group, Path(out) / kind.name / group / f"seed-{seed}")
+        for task, kind in tasks.items()
         for algo, choices in _options(said, algorithms).items()
         for group, chosen in _combinations(algo, choices)
         for seed in seeds
     ]
-    _check_distinct(cells)
-    return Grid(path, Path(out), tuple(cells), _sweep(said, tasks), _search(said), _tracking(said, tasks))
+    _check_distinct(runs)
+    return Grid(path, Path(out), tuple(runs), _measurements(said, list(tasks.values()), known))
 
 
 def _options(said: Mapping[str, Any], algorithms: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -133,77 +129,63 @@ def _combinations(algo: str, choices: Mapping[str, Any]) -> list[tuple[str, dict
     found = []
     for values in product(*listed.values()):
         chosen = dict(zip(listed, values, strict=True))
-        name = ",".join([algo, *(f"{option}={_shown(value)}" for option, value in chosen.items())])
+        name = ",".join([algo, *(f"{option}={_in_folder(value)}" for option, value in chosen.items())])
         found.append((name, {**choices, **chosen}))
     return found
 
 
-def _check_distinct(cells: Iterable[Cell]) -> None:
+def _check_distinct(runs: Iterable[GridRun]) -> None:
     """Refuse what could not start, and runs that are the same but for their name, or by their name."""
     folders: set[Path] = set()
     seen: dict[str, str] = {}
-    for cell in cells:
-        described = repr(cell.config().describe())
-        if cell.folder in folders or described in seen:
+    for run in runs:
+        described = repr(identity(run.config().describe()))
+        if run.folder in folders or described in seen:
             raise InputError(
-                f"the runs '{seen.get(described, cell.group)}' and '{cell.group}' are the same: "
+                f"the runs '{seen.get(described, run.group)}' and '{run.group}' are the same: "
                 "the values in the list of an option must differ"
             )
-        folders.add(cell.folder)
-        seen[described] = cell.group
+        folders.add(run.folder)
+        seen[described] = run.group
 
 
-def _sweep(said: Mapping[str, Any], tasks: Sequence[str]) -> dict[str, Any]:
-    table = _table(said, "sweep")
-    _check_keys("key under [sweep]", table, SWEEP)
-    _check_numbers("sweep", table)
-    if "parameters" in table:
-        for task in tasks:
-            _names(table, "parameters", make_task(task).dynamics.names, "sweep.")
-    if "scales" in table:
-        scales = _list("sweep.scales", table["scales"], "numbers")
-        if any(isinstance(x, bool) or not isinstance(x, int | float) for x in scales):
-            raise InputError(f"key sweep.scales is {scales!r}: allowed is a list of numbers")
-        for dynamics in (make_task(task).dynamics for task in tasks):
-            for name in table.get("parameters", dynamics.names):
-                try:
-                    dynamics.sweep(name, scales)
-                except InputError as error:
-                    raise InputError(f"key sweep.scales is {scales!r}: {error}") from None
-    return dict(table)
+def _tasks(said: Mapping[str, Any]) -> dict[str, type[Task]]:
+    """The classes of the tasks of a grid, by the names that the file has for them."""
+    if "tasks" not in said:
+        return {}
+    names = _list("tasks", said["tasks"], "names")
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(f"key tasks has {name!r} in it: allowed are {', '.join(TASKS)}, or FILE:CLASS")
+    return {name: find_task(name) for name in names}
 
 
-def _search(said: Mapping[str, Any]) -> dict[str, Any] | None:
-    if said.get("search") is False:
-        return None
-    if not isinstance(said.get("search", {}), dict):
-        raise InputError(f"key search is {said['search']!r}: allowed is a table, or false to leave it out")
-    table = _table(said, "search")
-    _check_keys("key under [search]", table, SEARCH)
-    _check_numbers("search", table)
-    return dict(table)
-
-
-def _tracking(said: Mapping[str, Any], tasks: Sequence[str]) -> dict[str, Any] | None:
-    if "tracking" not in said:
-        return None
-    table = _table(said, "tracking")
-    _check_keys("key under [tracking]", table, TRACKING)
-    _check_numbers("tracking", table)
-    for task in tasks:
+def _measurements(
+    said: Mapping[str, Any], tasks: Sequence[type[Task]], known: Mapping[str, Measurement]
+) -> dict[str, dict[str, Any]]:
+    """The measurements that a grid makes, asked for or not, with what the file changes in their settings."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, measurement in known.items():
+        lacking = [task.name for task in tasks if name not in measurements_of(task)]
+        wanted = said.get(name, {} if measurement.in_grids and not lacking else False)
+        if wanted is False:
+            continue
+        if not isinstance(wanted, dict):
+            raise InputError(f"key {name} is {wanted!r}: allowed is a table, or false to leave it out")
+        if measurement.measure is None:
+            raise InputError(f"key {name} was given: it is recorded while a run learns, and can't be made")
+        _check_keys(f"key under [{name}]", wanted, [field.name for field in fields(measurement.settings)])
         try:
-            trackable(make_task(task))
+            settings = measurement.choose(wanted)
+            for task in tasks:
+                if task.name not in lacking:
+                    measurement.check(settings, task())
         except InputError as error:
-            raise InputError(f"key tracking was given: {error}") from None
-    return dict(table)
-
-
-def _check_numbers(key: str, table: Mapping[str, Any]) -> None:
-    for name, value in table.items():
-        if name == "seed":
-            check_seed(_whole(f"{key}.seed", value, 0))
-        elif name not in ("parameters", "scales"):
-            _whole(f"{key}.{name}", value, LEAST.get(name, 1))
+            raise InputError(f"table [{name}]: {error}") from None
+        if lacking:
+            raise InputError(f"key {name} was given: task '{lacking[0]}' has no such measurement")
+        found[name] = wanted
+    return found
 
 
 def _check_keys(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -246,7 +228,6 @@ def _whole(key: str, value: Any, least: int) -> int:
     return value
 
 
-def _shown(value: Any) -> str:
+def _in_folder(value: Any) -> str:
     """A value as it can stand in the name of a folder."""
-    text = "-".join(map(str, value)) if isinstance(value, list) else str(value)
-    return re.sub(r"[^A-Za-z0-9._+-]", "-", text.lower() if isinstance(value, bool) else text)
+    return re.sub(r"[^A-Za-z0-9._+-]", "-", shown_value(value))

@@ -1,6 +1,6 @@
 """Running a grid: one run after the other in this process, or as many at once as Ray has cores.
 
-    read_grid -> run_grid -> a run folder for every cell, and how each came out
+    read_grid -> run_grid -> a run folder for every run, and how each came out
 
 Whatever stops a grid, running it again does what is left: finished runs are skipped, interrupted ones go on,
 failed ones are tried again.
@@ -19,11 +19,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rapo.errors import InputError, Interrupted
-from rapo.grids.grid_file import Cell, Grid, read_grid
-from rapo.grids.grid_run import Outcome, Watch, record_failure, run_cell, state
+from rapo.grids.grid_file import Grid, GridRun, read_grid
+from rapo.grids.grid_run import Outcome, Watch, do_run, record_failure, state
 from rapo.grids.ray_pool import Died, each
-from rapo.runs.display import duration, progress_bar
 from rapo.runs.start import SAVE_EVERY, check_interval
+from rapo.screen import duration, progress_bar
+from rapo.world.find_task import absolute_task
 
 __all__ = ["Grid", "Outcome", "failures", "read_grid", "run_grid", "status"]
 
@@ -39,7 +40,7 @@ def run_grid(
     console: Console | None = None,
     save_every: int = SAVE_EVERY,
 ) -> list[Outcome]:
-    """Train, sweep and search every run that is not finished; return how each came out, in the grid's order.
+    """Train and measure every run that is not finished; return how each came out, in the grid's order.
 
     ray: on Ray, on this machine or on the cluster at `address`, which must see the same folders.
     console: where to show progress; nowhere by default.
@@ -52,21 +53,21 @@ def run_grid(
         try:
             with closing(ran):
                 for outcome in ran:
-                    outcomes[outcome.cell.folder] = outcome
+                    outcomes[outcome.run.folder] = outcome
                     finished(outcome)
         except KeyboardInterrupt:
             raise Interrupted(
-                f"{len(outcomes)} of {len(grid.cells)} runs are done, and what the others have is saved: "
+                f"{len(outcomes)} of {len(grid.runs)} runs are done, and what the others have is saved: "
                 f"go on with rapo grid {grid.path}"
             ) from None
-    return [outcomes[cell.folder] for cell in grid.cells]
+    return [outcomes[run.folder] for run in grid.runs]
 
 
 def status(grid: Grid) -> Table:
     """How far every run is, as a table: seeds side by side, or counted where there are many."""
     groups: dict[tuple[str, str], dict[int, str]] = {}
-    for cell in grid.cells:
-        groups.setdefault((cell.task, cell.group), {})[cell.seed] = state(cell, grid)
+    for run in grid.runs:
+        groups.setdefault((run.task, run.group), {})[run.seed] = state(run, grid)
     seeds = list(next(iter(groups.values())))
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("task")
@@ -90,30 +91,33 @@ def failures(outcomes: Sequence[Outcome]) -> Table | None:
     table.add_column("run")
     table.add_column("why")
     for outcome in failed:
-        table.add_row(Text(outcome.cell.name), Text(outcome.failure or ""))
+        table.add_row(Text(outcome.run.name), Text(outcome.failure or ""))
     return table if failed else None
 
 
-def _here(grid: Grid, save_every: int, watches: Callable[[Cell], Watch]) -> Generator[Outcome]:
-    for cell in grid.cells:
-        yield run_cell(cell, grid, save_every=save_every, watch=watches(cell))
+def _here(grid: Grid, save_every: int, watches: Callable[[GridRun], Watch]) -> Generator[Outcome]:
+    for run in grid.runs:
+        yield do_run(run, grid, save_every=save_every, watch=watches(run))
 
 
 def _on_ray(grid: Grid, address: str | None, save_every: int) -> Generator[Outcome]:
-    plain = replace(grid, cells=())
-    jobs = [(replace(cell, folder=cell.folder.absolute()), plain, save_every) for cell in grid.cells]
+    plain = replace(grid, runs=())
+    jobs = [
+        (replace(run, task=absolute_task(run.task), folder=run.folder.absolute()), plain, save_every)
+        for run in grid.runs
+    ]
     for place, result in each(_work, jobs, address):
-        cell = grid.cells[place]
+        run = grid.runs[place]
         if isinstance(result, Died):
-            yield Outcome(cell, (), 0.0, record_failure(cell, result.why))
+            yield Outcome(run, (), 0.0, record_failure(run, result.why))
         else:
-            yield replace(result, cell=cell)
+            yield replace(result, run=run)
 
 
-def _work(job: tuple[Cell, Grid, int]) -> Outcome:
+def _work(job: tuple[GridRun, Grid, int]) -> Outcome:
     """What a worker of Ray does."""
-    cell, grid, save_every = job
-    return run_cell(cell, grid, threads=1, save_every=save_every)
+    run, grid, save_every = job
+    return do_run(run, grid, threads=1, save_every=save_every)
 
 
 def _check_out(grid: Grid) -> None:
@@ -130,19 +134,19 @@ def _check_out(grid: Grid) -> None:
 @contextmanager
 def _shown(
     grid: Grid, console: Console | None
-) -> Iterator[tuple[Callable[[Cell], Watch], Callable[[Outcome], None]]]:
-    """What tells of the step that a cell is at, and of every cell that is finished.
+) -> Iterator[tuple[Callable[[GridRun], Watch], Callable[[Outcome], None]]]:
+    """What tells of the step that a run is at, and of every run that is finished.
 
     A line for each run that is done; on a terminal, below them, a bar over the runs and one over the step.
     """
     console = console or Console(quiet=True)
     with progress_bar(console, disable=not console.is_terminal) as progress:
-        runs = progress.add_task("all runs", total=len(grid.cells))
+        runs = progress.add_task("all runs", total=len(grid.runs))
         step = progress.add_task("", visible=False)
 
-        def watches(cell: Cell) -> Watch:
+        def watches(run: GridRun) -> Watch:
             def watch(name: str, total: int) -> Callable[[], None]:
-                progress.reset(step, total=total, description=f"{cell.name}: {name}", visible=True)
+                progress.reset(step, total=total, description=f"{run.name}: {name}", visible=True)
                 return lambda: progress.advance(step)
 
             return watch
@@ -150,7 +154,7 @@ def _shown(
         def finished(outcome: Outcome) -> None:
             progress.update(step, visible=False)
             progress.advance(runs)
-            console.print(Text(f"{outcome.cell.name}: {_said(outcome)}"), soft_wrap=True)
+            console.print(Text(f"{outcome.run.name}: {_said(outcome)}"), soft_wrap=True)
 
         yield watches, finished
 

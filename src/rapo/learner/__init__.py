@@ -1,1 +1,1 @@
-"""The learner in JAX: the mathematics of the paper, and `rollout`, its one bridge to the simulator."""
+"""The mathematics of the paper, as pure JAX functions over arrays."""

@@ -1,7 +1,7 @@
 """One-step targets from branches, and advantages from targets.
 
-A plain PPO target is the same thing with one branch, the step that was taken. A truncated step needs no
-bootstrap of its own: its branches are real next states.
+A plain PPO target is that of one branch, the step that was taken. Truncated steps need no special bootstrap:
+their next states are known.
 """
 
 from rapo.heavy import Array, jax, jnp
@@ -10,8 +10,9 @@ from rapo.heavy import Array, jax, jnp
 def branch_values(reward: Array, terminated: Array, next_value: Array, discount: float) -> Array:
     """G = r + gamma (1 - d) V(s') of every branch, all `[..., K]`.
 
-    The paper tilts V(s') alone, with the reward and the end of the step that was taken: give those, as
-    `[..., 1]`, for its form. In tasks whose reward depends on s' the adversary should own it too.
+    The paper tilts V(s') alone, with the reward and the termination of the step that was taken: give those,
+    as `[..., 1]`, for the paper's form. In tasks whose reward depends on s' the adversary should choose the
+    reward too, so give that of each branch.
     """
     return reward + discount * jnp.where(terminated, 0.0, next_value)
 
@@ -35,5 +36,5 @@ def advantages(
 
 
 def explained_variance(value: Array, returns: Array) -> Array:
-    """The share of the returns' variance that the values explain: 1 at best, `[]`."""
+    """The share `[]`, at most 1, of the variance of returns `[T, N]` that values `[T, N]` explain."""
     return 1 - jnp.var(returns - value) / jnp.maximum(jnp.var(returns), jnp.finfo(returns.dtype).tiny)

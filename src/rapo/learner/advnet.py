@@ -1,11 +1,11 @@
 """AdvNet: a small network that predicts the dual temperature of a state-action pair.
 
-Its output is in units of one over `scale`, a typical spread of branch values, so that it need not follow
-the growth of the values. Following the paper's appendix, it lowers the value the policy learns from until
-the budget stops it: loss = mean(y) + lambda mean(relu(KL - epsilon)^2), where y falls as the temperature
-grows. (The paper's main text keeps the offset -epsilon/eta inside y; minimising that drives the temperature
-to 0 and the target to minus infinity.) The penalty is taken before the projection: after it there is nothing
-left to penalise.
+The network's output is in units of one over `scale`, a typical spread of branch values, so that it need not
+follow the growth of the values. Following the paper's appendix, AdvNet lowers the value the policy learns
+from until the budget stops it: loss = mean(y) + lambda mean(relu(KL - epsilon)^2), where y falls as the
+temperature grows. (The paper's main text keeps the offset -epsilon/eta inside y; minimising that drives the
+temperature to 0 and the target to minus infinity.) The penalty is taken before the projection, after which no
+temperature exceeds the budget.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ Projection = Literal["feasible", "tight"]
 Loss = Literal["surrogate", "supervised"]
 
 
-class Branched(NamedTuple):
-    """A batch of branch values with what AdvNet may know of them."""
+class BranchValues(NamedTuple):
+    """A batch of branch values, with what AdvNet sees and learns from."""
 
     inputs: Array
     """`[B, inputs]`, observations, with or without the actions."""
     values: Array
-    """`[B, K]`."""
+    """`[B, K]`, the value of each branch."""
     weights: Array
-    """`[B, K]` or `[K]`."""
+    """`[B, K]` or `[K]`, the weight of each branch."""
     budget: Array
-    """`[]`, epsilon."""
+    """`[]`, epsilon, the KL budget of a row."""
     scale: Array
     """`[]`, a typical spread of a row of values."""
     exact: Array
-    """`[B]`, eta* of every row."""
+    """`[B]`, eta*, the exact temperature of every row."""
 
 
 def init(key: Array, inputs: int, hidden: tuple[int, ...] = HIDDEN, first: float = 0.1) -> Layers:
@@ -48,7 +48,7 @@ def init(key: Array, inputs: int, hidden: tuple[int, ...] = HIDDEN, first: float
 
 
 def predict(layers: Layers, inputs: Array, scale: Array) -> Array:
-    """Temperatures `[B]`, not negative, at most LARGEST over the scale."""
+    """Temperatures `[B]` for inputs `[B, inputs]`: not negative, and at most LARGEST over the scale."""
     return jnp.minimum(jax.nn.softplus(forward(layers, inputs)[..., 0]), LARGEST) / scale
 
 
@@ -60,14 +60,14 @@ def project(predicted: Array, exact: Array, projection: Projection = "feasible")
 
 def loss(
     layers: Layers,
-    batch: Branched,
+    batch: BranchValues,
     *,
     kind: Loss = "surrogate",
     projection: Projection = "feasible",
     lowers: Literal["soft", "tilted"] = "tilted",
     penalty: float = 10.0,
 ) -> Array:
-    """What AdvNet minimises; values are measured in units of the scale, so that `penalty` needs no tuning."""
+    """What AdvNet minimises, `[]`; values are in units of the scale, so that `penalty` needs no tuning."""
     predicted = predict(layers, batch.inputs, batch.scale)
     if kind == "supervised":
         wanted = jnp.minimum(batch.exact, LARGEST / batch.scale)
@@ -83,11 +83,11 @@ def update(
     layers: Layers,
     optimiser: optax.GradientTransformation,
     state: optax.OptState,
-    batch: Branched,
+    batch: BranchValues,
     steps: int,
     **options: Any,
 ) -> tuple[Layers, optax.OptState, Array]:
-    """A few optimiser steps on one batch; returns the loss before the last of them too."""
+    """Layers and optimiser state after some steps on one batch, and the loss before the last step."""
 
     def once(carry: Any, _: None) -> tuple[Any, Array]:
         layers, state = carry

@@ -19,16 +19,17 @@ from rapo.heavy import Array, jax, jnp
 Target = Literal["tilted", "soft", "dual", "hard-min", "mean"]
 
 SHARPEST, SHARPEST_DOUBLE = 1e6, 1e12
-"""The largest temperature, in units of one over a row's standard deviation: a minimum in all but name.
+"""The largest temperature, in units of one over a row's standard deviation: its tilted mean is the minimum.
 
-In double precision it is to tell apart lowest values that differ in their last digits only."""
+The one for double precision still tells apart lowest values that differ in their last digits only."""
 ITERATIONS = 24
+"""Iterations of the root finder: enough for the precision of the numbers."""
 STRIDE = 1.5
-"""The largest factor between two temperatures of `bounds`: longer steps could leap over the root for ever."""
+"""The largest factor between two temperatures of `bounds`: longer steps may jump over the root for ever."""
 
 
-class Robust(NamedTuple):
-    """The worst expectation of every row, and what attains it."""
+class KlWorstExpectation(NamedTuple):
+    """The worst expectation of every row within a KL ball, and the weights that attain it."""
 
     value: Array
     """`[...]`, the worst expectation."""
@@ -37,8 +38,8 @@ class Robust(NamedTuple):
     kl: Array
     """`[...]`, the part of the budget that is used."""
     weights: Array
-    """`[..., K]`, the tilted weights; also the gradient of the value with respect to the values, but for a
-    minimum that several values share, where there are many."""
+    """`[..., K]`, the tilted weights: also the gradient of `value` with respect to the values, and one of
+    many where several values share the minimum."""
     gap: Array
     """`[...]`, dual minus primal value: (KL - epsilon) / eta, 0 where the answer is exact."""
 
@@ -52,10 +53,13 @@ class _Row(NamedTuple):
     flat: Array
 
 
-def solve(values: Array, weights: Array, budget: Array | float, iterations: int = ITERATIONS) -> Robust:
-    """The worst expectation of each row within its KL budget, exact at the ends.
+def solve(
+    values: Array, weights: Array, budget: Array | float, iterations: int = ITERATIONS
+) -> KlWorstExpectation:
+    """The worst expectation of each row within its KL budget.
 
-    Rows without spread and budgets of 0 give the mean; budgets that allow the minimum give the minimum.
+    It is exact where no root is sought: rows without spread and budgets of 0 give the mean; budgets that
+    allow the minimum give the minimum.
     """
     row = _standardise(values, weights)
     budget = jnp.broadcast_to(jnp.asarray(budget, values.dtype), row.mean.shape)
@@ -75,28 +79,28 @@ def solve(values: Array, weights: Array, budget: Array | float, iterations: int 
     temperature = scaled_temperature / row.spread
     gap = jnp.where(interior, (kl - budget) / jnp.where(interior, temperature, 1), 0)
     value = jnp.where(minimum, floor, expectation(values, q))
-    return Robust(value, temperature, kl, q, gap)
+    return KlWorstExpectation(value, temperature, kl, q, gap)
 
 
 class Bounds(NamedTuple):
-    """What encloses the worst expectation of every row, all `[...]`."""
+    """Bounds on the worst expectation of every row, all `[...]`."""
 
     lower: Array
-    """The dual, or the lowest value."""
+    """The dual value, or the lowest value where that is higher."""
     upper: Array
     """The mean under some weights within the budget."""
     temperature: Array
-    """One step nearer to the best."""
+    """A temperature one step nearer to the best one."""
 
 
 def bounds(values: Array, weights: Array, budget: Array | float, temperature: Array) -> Bounds:
-    """The worst expectation enclosed from a temperature near the best, and a better one: a single pass.
+    """Bounds on the worst expectation from a temperature near the best, and a better one, in one pass.
 
-    For values that change little by little, in double precision: a step of the search each time keeps the
-    temperatures up, and costs a fraction of what `solve` does. Where no temperature is known yet (0) it
-    begins with that of a Gaussian row. Above is the tilted mean where it is within the budget, else the mean
-    under a mixture of tilted weights and weights, whose KL is at most its share of the tilted ones'; below is
-    the dual. Rounding of the logarithm counts as budget in both.
+    It is for values that change little by little, in double precision: one step of the search at each change
+    keeps the temperatures near the best, and costs a fraction of `solve`. Where no temperature is known yet
+    (0), the search begins with that of a Gaussian row. The upper bound is the tilted mean where it is within
+    the budget, else the mean under a mixture of tilted weights and weights, whose KL is at most its share of
+    the tilted weights' KL; the lower bound is the dual. Both count rounding of the logarithm as budget.
     """
     possible = weights > 0
     floor = jnp.min(jnp.where(possible, values, jnp.inf), axis=-1)
@@ -161,7 +165,7 @@ def tilt(values: Array, weights: Array, temperature: Array) -> Array:
 
 
 def kl(values: Array, weights: Array, temperature: Array) -> Array:
-    """How far `[...]` the tilted weights are from the weights."""
+    """The KL divergence `[...]` of the tilted weights from the weights."""
     return _tilt_raw(values, weights, temperature)[1]
 
 
@@ -177,16 +181,16 @@ def soft(values: Array, weights: Array, temperature: Array) -> Array:
 def dual(values: Array, weights: Array, temperature: Array, budget: Array | float) -> Array:
     """The dual function `[...]`.
 
-    Toward temperature 0 it falls to minus infinity, unless the budget is 0; at 0 itself, which stands for a
-    row in which there is nothing to tilt, it is the mean.
+    Toward temperature 0 the dual falls to minus infinity, unless the budget is 0. At temperature 0 itself,
+    which stands for a row in which there is nothing to tilt, this function gives the mean.
     """
     return soft(values, weights, temperature) - _over(budget, temperature)
 
 
 def conservative(values: Array, weights: Array, temperature: Array, samples: int, failure: float) -> Array:
-    """`soft` less the paper's correction c_m/eta for its upward bias with m samples.
+    """`soft` less c_m/eta, the paper's correction for the upward bias of m samples, `[...]`.
 
-    c_m = sqrt(log(1/failure) / m), so that it errs upward with probability `failure` at most, about.
+    c_m = sqrt(log(1/failure) / m): the result is too high with a probability of about `failure` at most.
     """
     correction = jnp.sqrt(-jnp.log(failure) / samples)
     return soft(values, weights, temperature) - _over(correction, temperature)
@@ -195,8 +199,8 @@ def conservative(values: Array, weights: Array, temperature: Array, samples: int
 def draw(key: Array, weights: Array, rows: int, samples: int) -> Array:
     """The m-sample estimator: weights `[rows, K]`, each row the shares of m draws from `weights` `[K]`.
 
-    Models are deterministic, so a model drawn twice need be simulated but once, with twice the weight;
-    models with weight 0 need not be simulated at all.
+    Models are deterministic: a model drawn twice is simulated once, with twice the weight, and models with
+    weight 0 need not be simulated at all.
     """
     drawn = jax.random.categorical(key, jnp.log(weights), shape=(rows, samples))
     return jax.nn.one_hot(drawn, len(weights), dtype=weights.dtype).mean(axis=1)
@@ -217,7 +221,7 @@ def _broadcast(weights: Array, values: Array) -> Array:
 
 
 def _standardise(values: Array, weights: Array) -> _Row:
-    """Centre and scale each row: the root is scale-free in these units."""
+    """Centre and scale each row: in these units the root does not depend on the scale of the values."""
     possible = weights > 0
     largest = jnp.max(jnp.where(possible, jnp.abs(values), 0), axis=-1, keepdims=True)
     unit = jnp.where(largest > 0, largest, 1)
@@ -230,7 +234,7 @@ def _standardise(values: Array, weights: Array) -> _Row:
 
 
 def _lowest(values: Array, weights: Array) -> tuple[Array, Array]:
-    """Which entries are the smallest possible ones, and how small they are."""
+    """Which entries `[..., K]` have the lowest value that has any weight, and that value `[...]`."""
     possible = _broadcast(weights, values) > 0
     floor = jnp.min(jnp.where(possible, values, jnp.inf), axis=-1)
     return possible & (values == floor[..., None]), floor
@@ -255,8 +259,8 @@ def _tilt(centred: Array, weights: Array, temperature: Array) -> tuple[Array, Ar
 def _tilted_exponent(exponent: Array, weights: Array) -> tuple[Array, Array, Array]:
     """For x: q ~ p exp(-x) `[..., K]`, log(q/p) `[..., K]` and log sum p exp(-x) `[...]`.
 
-    Near x = 0 that logarithm is but the size of x squared, and needs `expm1` to be seen at all; far from it
-    the tilted weights need `exp`, or a rare lowest value drowns in the rounding of the others.
+    Near x = 0 that logarithm is as small as x squared, and would be lost in rounding without `expm1`; far
+    from 0 the tilted weights need `exp`, or a rare lowest value is lost in the rounding of the others.
     """
     x = jnp.where(_broadcast(weights, exponent) > 0, -exponent, -jnp.inf)
     top = jax.lax.stop_gradient(jnp.max(x, axis=-1, keepdims=True))
@@ -273,8 +277,8 @@ def _root(scaled: Array, weights: Array, budget: Array, iterations: int) -> Arra
 
     Newton's method on sqrt(2 KL), which is the temperature itself while that is small, inside a bracket
     that shrinks; a step that would leave the bracket goes to its geometric middle instead. KL is at most the
-    temperature times how far the mean falls, and that is at most how far the lowest value is below it: so
-    the budget over that depth bounds the root from below, however rare the lowest value is.
+    temperature times how far the mean falls, and the mean can't fall below the lowest value: so the budget
+    over the depth of the lowest value bounds the root from below, however rare that value is.
     """
     goal = jnp.sqrt(2 * budget)
 

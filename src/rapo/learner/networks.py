@@ -9,6 +9,7 @@ Layers = list[dict[str, Array]]
 """A network: `kernel` `[in, out]` and `bias` `[out]` of each layer, first to last."""
 
 HIDDEN = (64, 64)
+"""Sizes of the hidden layers where nothing else is said."""
 
 
 class Policy(NamedTuple):
@@ -16,11 +17,11 @@ class Policy(NamedTuple):
 
     mean: Layers
     log_std: Array
-    """`[action]`."""
+    """`[action]`, the logarithm of the standard deviation of each action."""
 
 
 def init_layers(key: Array, inputs: int, outputs: int, hidden: tuple[int, ...], gain: float) -> Layers:
-    """Orthogonal kernels and zero biases; `gain` is that of the last layer, the others have sqrt(2)."""
+    """A network of orthogonal kernels with gain sqrt(2), in the last layer `gain`, and zero biases."""
     sizes = (inputs, *hidden, outputs)
     return [
         {
@@ -34,7 +35,7 @@ def init_layers(key: Array, inputs: int, outputs: int, hidden: tuple[int, ...], 
 
 
 def forward(layers: Layers, inputs: Array) -> Array:
-    """`[..., in]` to `[..., out]`."""
+    """The network's outputs `[..., out]` for inputs `[..., in]`."""
     x = inputs
     for layer in layers[:-1]:
         x = jnp.tanh(x @ layer["kernel"] + layer["bias"])
@@ -47,28 +48,21 @@ def init_policy(key: Array, observation: int, action: int, hidden: tuple[int, ..
 
 
 def init_critic(key: Array, observation: int, hidden: tuple[int, ...] = HIDDEN) -> Layers:
-    """A network with one output, the value."""
+    """A critic: a network with one output, the value."""
     return init_layers(key, observation, 1, hidden, gain=1.0)
 
 
 def value(critic: Layers, observation: Array) -> Array:
-    """`[..., observation]` to `[...]`."""
+    """The critic's values `[...]` of observations `[..., observation]`."""
     return forward(critic, observation)[..., 0]
 
 
-def act(policy: Policy, key: Array, observation: Array) -> tuple[Array, Array]:
-    """Draw actions `[..., action]`, and give their log-probabilities `[...]`."""
-    mean = forward(policy.mean, observation)
-    action = mean + jnp.exp(policy.log_std) * jax.random.normal(key, mean.shape)
-    return action, log_probability(policy, observation, action)
-
-
 def log_probability(policy: Policy, observation: Array, action: Array) -> Array:
-    """Of actions `[..., action]`, `[...]`."""
+    """The logarithm `[...]` of the probability density of actions `[..., action]` given observations."""
     z = (action - forward(policy.mean, observation)) * jnp.exp(-policy.log_std)
     return jnp.sum(-0.5 * z**2 - policy.log_std - 0.5 * jnp.log(2 * jnp.pi), axis=-1)
 
 
 def entropy(policy: Policy) -> Array:
-    """Of the action distribution, the same in every state, `[]`."""
+    """The entropy `[]` of the distribution of actions, the same in every state."""
     return jnp.sum(policy.log_std + 0.5 * jnp.log(2 * jnp.pi * jnp.e))

@@ -1,4 +1,4 @@
-"""Running means and variances, kept in the train state, so that a checkpoint holds all that was learned."""
+"""Running means and variances of observations and returns, kept in the learner's state."""
 
 from typing import NamedTuple
 
@@ -6,28 +6,28 @@ from rapo.heavy import Array, compiled, jax, jnp
 
 _LEAST = 1e-8
 LIMIT = 10.0
-"""How many standard deviations an observation may differ from the mean."""
+"""Normalised observations are clipped to this many standard deviations."""
 
 
 class Running(NamedTuple):
     """Number, mean and sum of squared deviations of all rows seen."""
 
     seen: Array
-    """`[]`, how many."""
+    """`[]`, the number of rows seen."""
     mean: Array
-    """`[size]`, or `[]`."""
+    """`[size]`, or `[]`, the mean of the rows."""
     squares: Array
-    """Like the mean."""
+    """Of the mean's shape, the sum of squared deviations from the mean."""
 
     @property
     def variance(self) -> Array:
-        """1 before anything was seen."""
+        """The variance of the rows, in the mean's shape; 1 before any row was seen."""
         return _variance(self)
 
 
 @compiled()
 def _variance(running: Running) -> Array:
-    """Compiled, since a policy on the host asks for it outside of any other compiled call."""
+    """The variance in a compiled call of its own, for a policy on the host, which is outside of any other."""
     return jnp.where(running.seen > 0, running.squares / jnp.maximum(running.seen, 1), 1.0)
 
 
@@ -37,7 +37,7 @@ def nothing_seen(shape: tuple[int, ...] = ()) -> Running:
 
 
 def observe(running: Running, rows: Array) -> Running:
-    """Take in rows `[..., *shape]`, each weighing as much as every earlier one."""
+    """The statistics after rows `[..., *shape]` more, all rows counting alike."""
     rows = rows.reshape(-1, *running.mean.shape)
     n = rows.shape[0]
     mean = rows.mean(axis=0)
@@ -48,25 +48,26 @@ def observe(running: Running, rows: Array) -> Running:
 
 
 def deviation(running: Running) -> Array:
-    """What rows are divided by, `[size]`."""
+    """The standard deviation `[size]` that rows are divided by, never 0."""
     return jnp.sqrt(running.variance + _LEAST)
 
 
 def normalise(running: Running, rows: Array) -> Array:
-    """Rows in standard units, clipped to `LIMIT`."""
+    """Rows `[..., size]` in standard units, clipped to `LIMIT`."""
     return jnp.clip((rows - running.mean) / deviation(running), -LIMIT, LIMIT)
 
 
 class RewardScale(NamedTuple):
-    """What rewards are divided by: the standard deviation of discounted returns so far."""
+    """The scale that rewards are divided by: the standard deviation of discounted returns so far."""
 
     returns: Array
-    """`[N]`, the discounted sum of rewards that each environment carries."""
+    """`[N]`, the discounted sum of the rewards of each environment's running episode."""
     running: Running
+    """Statistics of those sums, after every step."""
 
     @property
     def scale(self) -> Array:
-        """`[]`."""
+        """`[]`, the standard deviation of the returns, never 0."""
         return jnp.sqrt(self.running.variance + _LEAST)
 
 
@@ -76,7 +77,7 @@ def no_rewards(num_envs: int) -> RewardScale:
 
 
 def observe_rewards(scale: RewardScale, rewards: Array, ended: Array, discount: float) -> RewardScale:
-    """Take in rewards and ends of episodes, both `[T, N]`."""
+    """The scale after rewards and ends of episodes, both `[T, N]`, more."""
 
     def step(carried: Array, row: tuple[Array, Array]) -> tuple[Array, Array]:
         reward, end = row

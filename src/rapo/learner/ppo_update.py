@@ -1,54 +1,45 @@
 """The PPO update: clipped surrogate, value loss and entropy over epochs of minibatches, in one compiled call.
 
-It knows nothing of robustness: advantages and returns come from whatever targets an algorithm makes, and
-`weight` says which samples count (none of a diverged step, only the worst trajectories for EPOpt).
+The update knows nothing of robustness: advantages and returns come from whatever targets an algorithm makes,
+and `weight` says which samples count (no diverged steps, and only the worst trajectories for EPOpt).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from rapo.errors import InputError
 from rapo.heavy import Array, jax, jnp, optax
 from rapo.learner import networks
 from rapo.learner.networks import Layers, Policy
+from rapo.ranges import AT_LEAST_1, FINITE, POSITIVE, check_ranges
 
 UNROLLED = 4
-"""Optimiser steps compiled as one piece: a loop copies all parameters each time around."""
+"""Optimiser steps compiled as one piece, since a loop copies all parameters in each turn."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How to update."""
+class PpoSettings:
+    """The settings of the PPO update."""
 
-    epochs: int = 8
-    """Passes over the batch."""
-    minibatches: int = 32
-    """Parts a batch is shuffled into, each one optimiser step."""
-    clip: float = 0.2
-    """How far the probability of an action may move before it no longer pays."""
-    value_cost: float = 0.5
+    epochs: Annotated[int, AT_LEAST_1] = 8
+    """Passes over the batch in an update."""
+    minibatches: Annotated[int, AT_LEAST_1] = 32
+    """Parts into which a batch is shuffled in every epoch; each is one optimiser step."""
+    clip: Annotated[float, POSITIVE] = 0.2
+    """How far from 1 the ratio of an action's new to its old probability may move before the loss is flat."""
+    value_cost: Annotated[float, FINITE] = 0.5
     """Weight of the value loss."""
-    entropy_bonus: float = 0.0
-    """Weight of the entropy."""
-    gradient_limit: float = 0.5
-    """Largest norm of a gradient."""
-    target_kl: float | None = None
-    """Skip the rest of an update once the policy has moved further than this; None means never."""
+    entropy_bonus: Annotated[float, FINITE] = 0.0
+    """Weight of the policy's entropy."""
+    gradient_limit: Annotated[float, POSITIVE] = 0.5
+    """Largest norm of a gradient; longer gradients are scaled down to it."""
+    target_kl: Annotated[float, POSITIVE] | None = None
+    """Once the policy has moved further than this KL divergence, the rest of the update is skipped; none
+    means never."""
 
     def __post_init__(self) -> None:
-        for name, value in (("epochs", self.epochs), ("minibatches", self.minibatches)):
-            if value < 1:
-                raise InputError(f"option {name} is {value}: it must be at least 1")
-        for name in ("clip", "gradient_limit", "target_kl"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < inf:
-                raise InputError(f"option {name} is {value:g}: it must be above 0 and finite")
-        for name in ("value_cost", "entropy_bonus"):
-            if not isfinite(getattr(self, name)):
-                raise InputError(f"option {name} is {getattr(self, name):g}: it must be finite")
+        check_ranges(self)
 
 
 class Parameters(NamedTuple):
@@ -66,34 +57,34 @@ class Batch(NamedTuple):
     action: Array
     """`[B, action]`."""
     log_probability: Array
-    """`[B]`, of the action when it was taken."""
+    """`[B]`, log-probability of the action when it was taken."""
     advantage: Array
     """`[B]`."""
     returns: Array
-    """`[B]`, what the critic learns."""
+    """`[B]`, the values that the critic learns."""
     weight: Array
     """`[B]`, 0 for samples that do not count."""
 
 
-class Report(NamedTuple):
-    """Means over the steps of an update, all `[]`."""
+class UpdateReport(NamedTuple):
+    """What an update was like: means over its optimiser steps, all `[]`."""
 
     policy_loss: Array
     value_loss: Array
     entropy: Array
     kl: Array
-    """How far the policy has moved, estimated from the samples."""
+    """KL divergence of the policy from that before the update, estimated from the samples."""
     clip_fraction: Array
     gradient_norm: Array
 
 
-def make_optimiser(settings: Settings) -> optax.GradientTransformation:
-    """Adam on clipped gradients, for a learning rate of 1; see `init_optimiser` for what it works on."""
+def make_optimiser(settings: PpoSettings) -> optax.GradientTransformation:
+    """Adam on clipped gradients with a learning rate of 1, for all parameters in one row."""
     return optax.chain(optax.clip_by_global_norm(settings.gradient_limit), optax.scale_by_adam(eps=1e-5))
 
 
-def init_optimiser(parameters: Parameters, settings: Settings) -> optax.OptState:
-    """Its state for all parameters in one row: many small arrays would take a third longer."""
+def init_optimiser(parameters: Parameters, settings: PpoSettings) -> optax.OptState:
+    """The optimiser's first state, for all parameters in one row: many small arrays take a third longer."""
     return make_optimiser(settings).init(jax.flatten_util.ravel_pytree(parameters)[0])
 
 
@@ -105,8 +96,8 @@ def standardise(batch: Batch) -> Batch:
     return batch._replace(advantage=centred / (deviation + 1e-8))
 
 
-def loss(parameters: Parameters, batch: Batch, settings: Settings) -> tuple[Array, Report]:
-    """What an optimiser step lowers."""
+def loss(parameters: Parameters, batch: Batch, settings: PpoSettings) -> tuple[Array, UpdateReport]:
+    """The loss `[]` that an optimiser step lowers, and its parts to report."""
     total = jnp.maximum(batch.weight.sum(), 1e-8)
 
     def mean(x: Array) -> Array:
@@ -121,7 +112,7 @@ def loss(parameters: Parameters, batch: Batch, settings: Settings) -> tuple[Arra
     value_loss = 0.5 * mean((networks.value(parameters.critic, batch.observation) - batch.returns) ** 2)
     entropy = networks.entropy(parameters.policy)
     whole = policy_loss + settings.value_cost * value_loss - settings.entropy_bonus * entropy
-    report = Report(
+    report = UpdateReport(
         policy_loss=policy_loss,
         value_loss=value_loss,
         entropy=entropy,
@@ -135,7 +126,7 @@ def loss(parameters: Parameters, batch: Batch, settings: Settings) -> tuple[Arra
 def spread(shuffled: Array, weight: Array, minibatches: int) -> Array:
     """Row numbers `[minibatches, rows]` of an epoch from `shuffled` `[B]`, those that count spread evenly.
 
-    Rows that do not fill a minibatch are left out, those that do not count first.
+    Rows left over, too few for every minibatch to get one more, are dropped: first those that do not count.
     """
     counts = weight[shuffled] > 0
     place = jnp.where(counts, jnp.cumsum(counts) - 1, counts.sum() + jnp.cumsum(~counts) - 1)
@@ -155,9 +146,12 @@ def update(
     batch: Batch,
     shuffles: Array,
     learning_rate: Array | float,
-    settings: Settings,
-) -> tuple[Parameters, optax.OptState, Report]:
-    """All epochs over one batch, each in the order of its row of `shuffles` `[epochs, B]`."""
+    settings: PpoSettings,
+) -> tuple[Parameters, optax.OptState, UpdateReport]:
+    """Parameters and optimiser state after all epochs over one batch, and what to report.
+
+    shuffles: `[epochs, B]`, the order of the batch's rows in each epoch.
+    """
     optimiser = make_optimiser(settings)
     row, as_parameters = jax.flatten_util.ravel_pytree(parameters)
     batch = standardise(batch)
@@ -169,7 +163,7 @@ def update(
     )
     orders = orders.reshape(-1, orders.shape[-1])
 
-    def step(carry: Any, order: Array) -> tuple[Any, tuple[Report, Array]]:
+    def step(carry: Any, order: Array) -> tuple[Any, tuple[UpdateReport, Array]]:
         row, state, going = carry
         minibatch = jax.tree.map(lambda x: x[order], batch)
         (_, report), gradient = jax.value_and_grad(

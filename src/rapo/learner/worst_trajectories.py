@@ -4,10 +4,11 @@ from rapo.heavy import Array, jax, jnp
 
 
 def worth(reward: Array, next_value: Array, terminated: Array, ended: Array, discount: float) -> Array:
-    """What each trajectory returns from its first step in the rollout, at all of its steps, `[T, N]`.
+    """The return `[T, N]` of the trajectory that each step belongs to, from the trajectory's first step on.
 
-    Trajectories are the pieces of episodes that lie within the rollout; one that is cut off by its end, or
-    by a time limit, is completed by the critic: `next_value` `[T, N]`.
+    Trajectories are the pieces of episodes that lie within the rollout. To one that the rollout's end or a
+    time limit cuts off, the critic's value of where it led is added: `next_value` `[T, N]`. All arguments are
+    `[T, N]`.
     """
     completed = jnp.where(terminated, 0.0, next_value)
     cut = ended.at[-1].set(True)

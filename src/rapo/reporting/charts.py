@@ -1,25 +1,19 @@
 """The interactive figures of the page, as plain data: panels of traces that the page's script draws.
 
 A trace names the group it belongs to; colours are the page's, so that they follow light and dark. Figures of
-several tasks are never made: each takes one `Study`.
+several tasks are never made: each takes one `Comparison`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from rapo.arrays import Floats
 from rapo.errors import InputError
-from rapo.reporting.colours import Look, predicted
-from rapo.reporting.comparison import Measured, Study
-from rapo.tasks.quadrotor.flight_scores import Flight, beside
-from rapo.tasks.quadrotor.flights import AXES
+from rapo.reporting.comparison import Comparison, GroupScores
 
 CROWD = 6
 """More curves than this hide each other."""
-WANTED = "reference"
-"""What the curve is called that flights should follow."""
 
 
 @dataclass(frozen=True)
@@ -43,20 +37,22 @@ class Figure:
         return data if self.looks is None else data | {"looks": self.looks}
 
 
-def robustness(study: Study, groups: Sequence[Measured], name: str, caption: str) -> Figure | None:
+def robustness(
+    comparison: Comparison, groups: Sequence[GroupScores], name: str, caption: str
+) -> Figure | None:
     """Return over the scale of each parameter, a panel each, with bands over seeds and the training range."""
     groups = [m for m in groups if m.swept]
     if not groups:
         return None
-    foreign = {run.task for m in groups for run in m.group.runs} - {study.task}
+    foreign = {run.task for m in groups for run in m.group.runs} - {comparison.task}
     if foreign:
         raise InputError(
-            f"runs of {', '.join(sorted(foreign))} were given for a figure of {study.task}: "
+            f"runs of {', '.join(sorted(foreign))} were given for a figure of {comparison.task}: "
             "allowed is one task in one figure"
         )
     low, high = _limits(groups)
     panels = []
-    for parameter in study.parameters:
+    for parameter in comparison.parameters:
         lines = []
         for m in groups:
             points = m.curves.get(parameter, [])
@@ -79,63 +75,30 @@ def robustness(study: Study, groups: Sequence[Measured], name: str, caption: str
                 "x": f"scale of {parameter}",
                 "y": "return",
                 "range": [low, high],
-                "shade": list(study.ranges[parameter].train),
-                "nominal": study.ranges[parameter].nominal,
+                "shade": list(comparison.ranges[parameter].train),
+                "nominal": comparison.ranges[parameter].nominal,
                 "lines": lines,
             }
         )
     labels = tuple(m.label for m in groups)
-    return Figure(name, caption, {"": panels}, labels, crowded_out(study, groups))
+    return Figure(name, caption, {"": panels}, labels, crowded_out(comparison, groups))
 
 
-def flights(found: Sequence[Flight], looks: Mapping[str, Look]) -> Figure | None:
-    """Paths in space, and x, y and z over time, beside the reference; a cross is a crash."""
-    if not found:
-        return None
-    longest = max(found, key=lambda flight: len(flight.time))
-    curves = [(WANTED, longest.time, longest.reference, False)]
-    curves += [(flight.label, flight.time, flight.payload, flight.crashed) for flight in found]
-    space = [
-        {"label": label, **{axis: _millimetres(points[:, i]) for i, axis in enumerate(AXES)}, "crashed": end}
-        for label, _, points, end in curves
-    ]
-    panels: list[dict[str, Any]] = [
-        {"kind": "path", "title": "in space", **{axis: f"{axis} (m)" for axis in AXES}, "lines": space}
-    ]
-    for i, axis in enumerate(AXES):
-        lines = [
-            {"label": label, "x": _millimetres(time), "y": _millimetres(points[:, i]), "crashed": end}
-            for label, time, points, end in curves
-        ]
-        words = {"title": f"{axis} over time", "x": "time (s)", "y": f"{axis} (m)"}
-        panels.append({"kind": "curves", **words, "lines": lines})
-    labels = tuple(label for label, *_ in curves)
-    shown = [WANTED, *(flight.label for flight in beside(found))]
-    return Figure(
-        "flights",
-        "",
-        {"": panels},
-        labels,
-        tuple(label for label in labels if label not in shown),
-        {label: asdict(looks.get(label, predicted(0))) for label in labels},
-    )
-
-
-def plainest(study: Study, groups: Sequence[Measured]) -> list[Measured]:
+def plainest(comparison: Comparison, groups: Sequence[GroupScores]) -> list[GroupScores]:
     """One group of each algorithm: that with the defaults, or else the best of them."""
-    found: dict[str, Measured] = {}
-    for m in [*study.ranking, *study.groups]:
+    found: dict[str, GroupScores] = {}
+    for m in [*comparison.ranking, *comparison.groups]:
         if m in groups and (m.group.algo not in found or m.label == m.group.algo):
             found[m.group.algo] = m
     return [m for m in groups if m is found.get(m.group.algo)]
 
 
-def crowded_out(study: Study, groups: Sequence[Measured]) -> tuple[str, ...]:
+def crowded_out(comparison: Comparison, groups: Sequence[GroupScores]) -> tuple[str, ...]:
     """Labels to hide at first where there are too many: variants, as long as they do not lead."""
     if len(groups) <= CROWD:
         return ()
-    plain = [m for m in plainest(study, groups) if not m.group.algo.startswith("rapo-")]
-    shown = {m.label for m in (*plain, *study.ranking[:1])}
+    plain = [m for m in plainest(comparison, groups) if not m.group.algo.startswith("rapo-")]
+    shown = {m.label for m in (*plain, *comparison.ranking[:1])}
     return tuple(m.label for m in groups if m.label not in shown)
 
 
@@ -146,11 +109,7 @@ def short(value: float | None) -> float | None:
     return float(f"{value:.4g}")
 
 
-def _millimetres(values: Floats) -> list[float]:
-    return values.round(3).tolist()
-
-
-def _limits(groups: Sequence[Measured]) -> tuple[float, float]:
+def _limits(groups: Sequence[GroupScores]) -> tuple[float, float]:
     """Returns that all panels should show; the wild bands of two seeds are cut off rather than the curves."""
     points = [p.returned for m in groups for points in m.curves.values() for p in points]
     ends = [p.value for p in points]

@@ -14,9 +14,9 @@ import polars as pl
 from rapo.errors import InputError
 from rapo.reporting.equal_cost import Cost, Matched, compare
 from rapo.reporting.groups import Group, Loaded
-from rapo.reporting.run_record import Record
+from rapo.reporting.run_record import RunRecord
 from rapo.reporting.statistics import Interval, improvement, iqm, mean
-from rapo.reporting.sweep_scores import NOTHING, Range, Scores, kept, normalised, once, reference, scores
+from rapo.reporting.sweep_scores import NOTHING, Range, SweepScores, kept, normalised, once, reference, scores
 
 FEW = 5
 """Fewer seeds than this prove nothing."""
@@ -36,11 +36,11 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class GroupScores:
     """A group in numbers; intervals are over its seeds, NaN where there is no sweep."""
 
     group: Group
-    scores: tuple[Scores, ...]
+    scores: tuple[SweepScores, ...]
     """Of each run."""
     nominal: Interval
     inside: Interval
@@ -68,10 +68,10 @@ class Measured:
         return sum(run.settings is not None for run in self.group.runs) or len(self.group.runs)
 
     @property
-    def searched(self) -> list[Record]:
+    def searched(self) -> list[RunRecord]:
         """The runs whose worst case was searched, the worst first."""
-        runs = [run for run in self.group.runs if run.found is not None]
-        return sorted(runs, key=lambda run: run.found.returned if run.found else nan)
+        runs = [run for run in self.group.runs if "search" in run.results]
+        return sorted(runs, key=lambda run: run.results["search"].returned)
 
     def kept(self, ranges: dict[str, Range]) -> dict[str, tuple[float, float] | None]:
         """By parameter: the scales over which it keeps most of its nominal return."""
@@ -86,15 +86,15 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class Comparison:
     """One task."""
 
     task: str
     ranges: dict[str, Range]
-    groups: tuple[Measured, ...]
+    groups: tuple[GroupScores, ...]
     reference: float | None
     """The return that is 1 in normalised returns; None where there is none."""
-    ranking: tuple[Measured, ...]
+    ranking: tuple[GroupScores, ...]
     """The swept groups, the best interquartile mean outside of the training range first."""
     improvements: dict[tuple[str, str], Interval]
     """The probability that a run of the first label beats one of the second outside of the training range."""
@@ -105,7 +105,7 @@ class Study:
         return normalised(returned, self.reference)
 
     @property
-    def ordered(self) -> list[Measured]:
+    def ordered(self) -> list[GroupScores]:
         """All groups, the ranked ones first, then those that were swept, then the rest."""
         rest = [m for m in self.groups if m not in self.ranking]
         return [*self.ranking, *sorted(rest, key=lambda m: not m.swept)]
@@ -127,12 +127,12 @@ class Across:
     """The probability that a run of the best group beats one of this; NaN for the best itself."""
 
 
-def study(task: str, groups: tuple[Group, ...], rng: np.random.Generator) -> Study:
+def compare_groups(task: str, groups: tuple[Group, ...], rng: np.random.Generator) -> Comparison:
     """Measure all groups of one task."""
     strangers = {run.task for group in groups for run in group.runs} - {task}
     if strangers:
         raise InputError(
-            f"runs of {', '.join(sorted(strangers))} were given for a study of {task}: allowed is one task"
+            f"runs of {', '.join(sorted(strangers))} were given for a comparison on {task}: allowed is one"
         )
     ranges: dict[str, Range] = {}
     for group in groups:
@@ -154,7 +154,7 @@ def study(task: str, groups: tuple[Group, ...], rng: np.random.Generator) -> Stu
     costs: tuple[Cost, ...] = ("steps", "seconds")
     metrics = {m.label: [run.metrics for run in m.group.finished] for m in measured}
     matched = (compare(metrics, cost) for cost in costs)
-    return Study(
+    return Comparison(
         task,
         ranges,
         measured,
@@ -165,7 +165,7 @@ def study(task: str, groups: tuple[Group, ...], rng: np.random.Generator) -> Stu
     )
 
 
-def measure(group: Group, rng: np.random.Generator) -> Measured:
+def measure(group: Group, rng: np.random.Generator) -> GroupScores:
     """One group's sweeps, over its seeds."""
     tables = [run.settings for run in group.runs if run.settings is not None]
     each = tuple(scores(run.compared) if run.compared is not None else NOTHING for run in group.runs)
@@ -182,7 +182,7 @@ def measure(group: Group, rng: np.random.Generator) -> Measured:
             if isfinite(here.value) and not here.value >= worst.value:
                 worst, worst_at = here, (row["parameter"], row["scale"])
     outside = [score.outside for score in each]
-    return Measured(
+    return GroupScores(
         group,
         each,
         mean([score.nominal for score in each]),
@@ -195,9 +195,9 @@ def measure(group: Group, rng: np.random.Generator) -> Measured:
     )
 
 
-def across(studies: list[Study], rng: np.random.Generator) -> list[Across]:
+def across(comparisons: list[Comparison], rng: np.random.Generator) -> list[Across]:
     """Groups that were swept in every one of several tasks, the best first; none where there are no such."""
-    usable = [s for s in studies if s.reference is not None and s.ranking]
+    usable = [s for s in comparisons if s.reference is not None and s.ranking]
     if len(usable) < 2:
         return []
     labels = [m.label for m in usable[0].ranking]
@@ -217,9 +217,9 @@ def across(studies: list[Study], rng: np.random.Generator) -> list[Across]:
     ]
 
 
-def studies(loaded: Loaded, rng: np.random.Generator) -> list[Study]:
-    """A study of each task."""
-    return [study(task, groups, rng) for task, groups in loaded.tasks.items()]
+def compare_tasks(loaded: Loaded, rng: np.random.Generator) -> list[Comparison]:
+    """A comparison of each task."""
+    return [compare_groups(task, groups, rng) for task, groups in loaded.tasks.items()]
 
 
 def _over_seeds(tables: pl.DataFrame) -> pl.DataFrame:
@@ -229,7 +229,7 @@ def _over_seeds(tables: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _scores_of(one: Study, label: str) -> list[float]:
+def _scores_of(one: Comparison, label: str) -> list[float]:
     measured = next(m for m in one.ranking if m.label == label)
     found = [one.normalised(x) for x in measured.runs_scores("outside")]
     return [x for x in found if x is not None]

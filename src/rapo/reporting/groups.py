@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,12 @@ import polars as pl
 
 from rapo.algorithms import ALGORITHMS
 from rapo.errors import InputError
-from rapo.reporting.run_record import Record, read_run, usual_options
+from rapo.evaluation.measurement import Measurement, all_measurements
+from rapo.reporting.run_record import RunRecord, read_run
 from rapo.runs.run import CONFIG
-from rapo.tasks.quadrotor.flight_scores import conditions
+from rapo.training.config import changed_options, default_options
+from rapo.training.options import shown_value
+from rapo.world.task import Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +25,10 @@ class Group:
 
     label: str
     algo: str
-    runs: tuple[Record, ...]
+    runs: tuple[RunRecord, ...]
 
     @property
-    def finished(self) -> list[Record]:
+    def finished(self) -> list[RunRecord]:
         """The runs that are finished; all of them where none is."""
         return [run for run in self.runs if run.finished] or list(self.runs)
 
@@ -40,6 +43,8 @@ class Loaded:
     """Options that are not the defaults and the same in every run."""
     notes: tuple[str, ...]
     """What was missing, damaged or left out, a sentence each."""
+    measurements: Mapping[str, Measurement]
+    """Those that were looked for, by name."""
 
 
 def find_runs(folders: Iterable[str | Path]) -> list[Path]:
@@ -59,34 +64,37 @@ def find_runs(folders: Iterable[str | Path]) -> list[Path]:
     return list(found.values())
 
 
-def load(runs: Iterable[Path], advance: Callable[[], None] = lambda: None) -> Loaded:
-    """Read run folders; `advance` is called after each."""
-    records: list[Record] = []
+def load(
+    runs: Iterable[Path], advance: Callable[[], None] = lambda: None, tasks: Sequence[type[Task] | Task] = ()
+) -> Loaded:
+    """Read run folders; `advance` is called after each; tasks: those that are not built in, if any."""
+    records: list[RunRecord] = []
     notes: list[str] = []
+    measurements = all_measurements(tasks)
     for folder in runs:
         try:
-            records.append(read_run(folder, notes))
+            records.append(read_run(folder, measurements, notes))
         except InputError as error:
             notes.append(f"Run '{folder}' was left out: {error}.")
         advance()
     if not records:
         raise InputError(f"no run could be read: {notes[0] if notes else 'none was given'}")
     records.sort(key=lambda r: (r.task, _rank(r.algo), r.algo, _named(r.options), r.seed, str(r.folder)))
-    records = _with_changes(_with_common_settings(records, notes))
-    _note_flights(records, notes)
+    records = _of_unknown_algorithms(_with_common_settings(records, notes))
+    _note_conditions(records, measurements, notes)
     shared = {
         name: value
         for name, value in records[0].changed.items()
         if all(r.changed.get(name) == value for r in records)
     }
-    tasks = {
+    found = {
         task: _groups([r for r in records if r.task == task], shared, notes)
         for task in dict.fromkeys(r.task for r in records)
     }
-    return Loaded(tasks, shared, tuple(notes))
+    return Loaded(found, shared, tuple(notes), measurements)
 
 
-def _with_common_settings(records: list[Record], notes: list[str]) -> list[Record]:
+def _with_common_settings(records: list[RunRecord], notes: list[str]) -> list[RunRecord]:
     """Let the runs of a task be scored over the same settings: those that most of them were swept at."""
     found: dict[Path, pl.DataFrame] = {}
     for task in dict.fromkeys(record.task for record in records):
@@ -103,39 +111,43 @@ def _with_common_settings(records: list[Record], notes: list[str]) -> list[Recor
                     f"Run '{record.folder}' was not swept at all the {len(usual)} settings of other runs on "
                     f"{task} and is not ranked with them. Sweep it again with: rapo sweep {record.folder}"
                 )
-        if len({record.conditions for record, _ in runs if record.folder in found}) > 1:
-            notes.append(
-                f"Runs on {task} were swept with different seeds or numbers of episodes, so not from the "
-                "same initial states."
-            )
     return [replace(record, compared=found.get(record.folder)) for record in records]
 
 
-def _note_flights(records: list[Record], notes: list[str]) -> None:
-    """Say where flights can't be compared."""
+def _note_conditions(
+    records: list[RunRecord], measurements: Mapping[str, Measurement], notes: list[str]
+) -> None:
+    """Say where results of the runs of a task can't be compared."""
     for task in dict.fromkeys(record.task for record in records):
-        flown = [r.tracking for r in records if r.task == task and r.tracking is not None]
-        if len(conditions(flown)) > 1:
-            notes.append(
-                f"Runs on {task} were flown with different seeds or numbers of episodes, so not under the "
-                "same dynamics."
-            )
+        for name, measurement in measurements.items():
+            results = [
+                r.results[name]
+                for r in records
+                if r.task == task and name in r.results and (name != "sweep" or r.compared is not None)
+            ]
+            if len({measurement.conditions(result) for result in results}) > 1:
+                notes.append(
+                    f"Runs on {task} were {measurement.done} with different seeds or numbers of episodes, so "
+                    "not under the same conditions."
+                )
 
 
-def _with_changes(records: list[Record]) -> list[Record]:
-    """Say which options are not the defaults; an unknown algorithm's are those of its first run."""
-    defaults = {name: usual_options(name) for name in ALGORITHMS}
-    changed = []
+def _of_unknown_algorithms(records: list[RunRecord]) -> list[RunRecord]:
+    """Say what differs between runs of an algorithm that is not built in: its defaults are its first run's."""
+    firsts: dict[str, dict[str, Any]] = {}
+    found = []
     for record in records:
-        base = defaults.setdefault(record.algo, record.options | usual_options(record.algo))
-        differ = {k: v for k, v in record.options.items() if k not in base or base[k] != v}
-        changed.append(replace(record, changed=differ))
-    return changed
+        if record.algo not in ALGORITHMS:
+            first = firsts.setdefault(record.algo, record.options)
+            defaults = first | default_options(record.task, record.algo)
+            record = replace(record, changed=changed_options(record.options, defaults))
+        found.append(record)
+    return found
 
 
-def _groups(records: list[Record], shared: Mapping[str, Any], notes: list[str]) -> tuple[Group, ...]:
+def _groups(records: list[RunRecord], shared: Mapping[str, Any], notes: list[str]) -> tuple[Group, ...]:
     """Runs of one task by algorithm, options and planned steps."""
-    found: dict[str, dict[int, Record]] = {}
+    found: dict[str, dict[int, RunRecord]] = {}
     for record in records:
         runs = found.setdefault(record.kind, {})
         rival = runs.get(record.seed)
@@ -148,7 +160,7 @@ def _groups(records: list[Record], shared: Mapping[str, Any], notes: list[str]) 
     groups: list[Group] = []
     firsts = [next(iter(runs.values())) for runs in found.values()]
     for first, runs in zip(firsts, found.values(), strict=True):
-        words = [f"{name}={_shown(v)}" for name, v in first.changed.items() if name not in shared]
+        words = [f"{name}={shown_value(v)}" for name, v in first.changed.items() if name not in shared]
         alike = [r for r in firsts if (r.algo, r.options) == (first.algo, first.options)]
         if len({r.planned for r in alike}) > 1:
             words.append(f"steps={first.planned}")
@@ -177,9 +189,3 @@ def _named(options: Mapping[str, Any]) -> str:
         sort_keys=True,
         default=str,
     )
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        return ",".join(map(_shown, value))
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rapo.errors import InputError
 from rapo.reporting.charts import Figure, crowded_out, short
-from rapo.reporting.comparison import Measured, Study
+from rapo.reporting.comparison import Comparison, GroupScores
 from rapo.reporting.equal_cost import Cost, spent
-from rapo.reporting.run_record import Record
-from rapo.runs.heatmap import read_heatmap
+from rapo.reporting.run_record import RunRecord
 
 COLUMNS = 60
 """Of a heatmap over training, at most."""
@@ -22,7 +20,7 @@ POINTS = 120
 """Of a line over training, at most."""
 
 
-def training(study: Study) -> Figure | None:
+def training(comparison: Comparison) -> Figure | None:
     """Training return over steps and over seconds, the mean over the runs of each group."""
     panels = []
     costs: tuple[tuple[Cost, str], ...] = (
@@ -31,7 +29,7 @@ def training(study: Study) -> Figure | None:
     )
     for cost, title in costs:
         lines = []
-        for m in study.groups:
+        for m in comparison.groups:
             curve = _training_curve(m.group.finished, cost)
             if curve is not None:
                 lines.append({"label": m.label, "x": curve[0], "y": curve[1]})
@@ -40,33 +38,24 @@ def training(study: Study) -> Figure | None:
     if not any(panel["lines"] for panel in panels):
         return None
     drawn = {line["label"] for panel in panels for line in panel["lines"]}
-    groups = [m for m in study.groups if m.label in drawn]
+    groups = [m for m in comparison.groups if m.label in drawn]
     return Figure(
         "training",
         "Mean return of the episodes of training, smoothed, mean over seeds. Every algorithm is measured "
         "under the dynamics that it trains with, so that a high curve is no proof of robustness.",
         {"": panels},
         tuple(m.label for m in groups),
-        crowded_out(study, groups),
+        crowded_out(comparison, groups),
     )
 
 
-def heatmaps(study: Study, notes: list[str]) -> Figure | None:
-    """What the critic thinks of every scale as training goes on, with the scale it likes best.
-
-    notes: where to say which heatmaps can't be read.
-    """
+def heatmaps(comparison: Comparison) -> Figure | None:
+    """What the critic thinks of every scale as training goes on, with the scale it likes best."""
     choices = {}
-    for m in _leader_first(study):
-        run = next((run for run in m.group.runs if run.heatmap), None)
-        if run is None:
-            continue
-        try:
-            panels = heatmap_panels(run)
-        except InputError as error:
-            notes.append(f"A part of run '{run.folder}' was left out: {error}.")
-            continue
-        if panels:
+    for m in _leader_first(comparison):
+        run = next((run for run in m.group.runs if "heatmap" in run.results), None)
+        panels = [] if run is None else heatmap_panels(run)
+        if run is not None and panels:
             choices[choice(run, m)] = panels
     if not choices:
         return None
@@ -79,19 +68,19 @@ def heatmaps(study: Study, notes: list[str]) -> Figure | None:
     )
 
 
-def _leader_first(study: Study) -> list[Measured]:
+def _leader_first(comparison: Comparison) -> list[GroupScores]:
     """The groups in the order in which they can be chosen."""
-    return sorted(study.groups, key=lambda m: m not in study.ranking[:1])
+    return sorted(comparison.groups, key=lambda m: m not in comparison.ranking[:1])
 
 
-def choice(run: Record, m: Measured) -> str:
+def choice(run: RunRecord, m: GroupScores) -> str:
     """What a run is called where one can be chosen."""
     return f"{m.label}, seed {run.seed}"
 
 
-def heatmap_panels(run: Record) -> list[dict[str, Any]]:
+def heatmap_panels(run: RunRecord) -> list[dict[str, Any]]:
     """A panel for each parameter; none where nothing was recorded."""
-    records = read_heatmap(run.folder)
+    records = run.results["heatmap"]
     records = [records[i] for i in _thin(len(records), COLUMNS)]
     names = [name for name in run.ranges if records and all(name in r["values"] for r in records)]
     panels = []
@@ -123,10 +112,10 @@ def heatmap_panels(run: Record) -> list[dict[str, Any]]:
     return panels
 
 
-def mixtures(study: Study) -> Figure | None:
+def mixtures(comparison: Comparison) -> Figure | None:
     """The weights of the models over training, and how many of them are in play."""
     choices = {}
-    for m in _leader_first(study):
+    for m in _leader_first(comparison):
         run = m.group.finished[0]
         table = run.metrics.drop_nulls(["mixture", "mixture_entropy"])
         if not len(table) or len(table["mixture"][-1]) < 2:
@@ -164,10 +153,10 @@ def mixtures(study: Study) -> Figure | None:
     )
 
 
-def temperatures(study: Study) -> Figure | None:
+def temperatures(comparison: Comparison) -> Figure | None:
     """Temperature and budget use over training."""
     choices = {}
-    for m in _leader_first(study):
+    for m in _leader_first(comparison):
         run = m.group.finished[0]
         table = run.metrics.drop_nulls(["eta_p50", "kl"])
         if not len(table):
@@ -211,7 +200,7 @@ def _lines(
     return panel if limits is None else panel | {"range": list(limits)}
 
 
-def _training_curve(runs: Sequence[Record], cost: Cost) -> tuple[list[float], list[float | None]] | None:
+def _training_curve(runs: Sequence[RunRecord], cost: Cost) -> tuple[list[float], list[float | None]] | None:
     """Smoothed returns on a grid of costs that all runs reach."""
     curves = []
     for run in runs:

@@ -60,7 +60,7 @@ class Section:
 
 
 @dataclass
-class Page:
+class ReportPage:
     """What goes on the page."""
 
     lede: str

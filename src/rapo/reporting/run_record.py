@@ -5,29 +5,46 @@ are welcome, and nothing is compiled. What is missing or damaged is noted and th
 """
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from polars.exceptions import PolarsError
 
-from rapo.algorithms import ALGORITHMS
 from rapo.errors import InputError
-from rapo.evaluation.search import Found, read_search
-from rapo.evaluation.sweep import read_sweep
-from rapo.reporting.run_files import MEASURED, read_failure, read_metrics
+from rapo.evaluation.measurement import Measurement
 from rapo.reporting.sweep_scores import Range, settings
 from rapo.runs.checkpoint import read_facts
-from rapo.runs.heatmap import FILE as HEATMAP
-from rapo.runs.run import CHECKPOINT, CONFIG
-from rapo.tasks.quadrotor.flights import read_tracking
-from rapo.training.config import Settings
-from rapo.training.options import values
+from rapo.runs.metrics import FILE as METRICS
+from rapo.runs.run import CHECKPOINT, CONFIG, FAILURE
+from rapo.training.config import changed_options, default_options, identity
+
+METRICS_SCHEMA: dict[str, Any] = {
+    "update": pl.Int64,
+    "steps": pl.Int64,
+    "branch_steps": pl.Int64,
+    "return": pl.Float64,
+    "seconds_physics": pl.Float64,
+    "seconds_branch": pl.Float64,
+    "seconds_learning": pl.Float64,
+    "divergences": pl.Int64,
+    "eta_p10": pl.Float64,
+    "eta_p50": pl.Float64,
+    "eta_p90": pl.Float64,
+    "kl": pl.Float64,
+    "epsilon": pl.Float64,
+    "mixture_entropy": pl.Float64,
+    "mixture_kl": pl.Float64,
+    "mixture": pl.List(pl.Float64),
+}
+NEEDED = ("update", "steps", "seconds_physics", "seconds_branch", "seconds_learning")
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class RunRecord:
     """What a report knows of one run."""
 
     folder: Path
@@ -35,29 +52,23 @@ class Record:
     algo: str
     seed: int
     options: dict[str, Any]
-    """All of them."""
+    """All options."""
     changed: dict[str, Any]
-    """Those that are not the defaults."""
+    """The options that are not the defaults and change what is learned."""
     ranges: dict[str, Range]
     """What the task says of its parameters."""
     planned: int
     """Environment steps that it was asked to learn from, in whole updates."""
+    kind: str
+    """All that decides what the run learns but its seed: options, parts, dynamics and steps, as text."""
     metrics: pl.DataFrame
     """A row for each update."""
+    results: dict[str, Any] = field(default_factory=dict)
+    """What was measured of the policy as it is now: the result of each measurement, by its name."""
     settings: pl.DataFrame | None = None
     """A row for each setting of its sweep."""
     compared: pl.DataFrame | None = None
     """Those of them that scores are taken from, the same for all runs of a task; None if it lacks some."""
-    conditions: tuple[int, int] | None = None
-    """Seed and episodes of the sweep."""
-    kind: str = ""
-    """All that decides what the run does but its seed: options, parts, dynamics and steps, as text."""
-    found: Found | None = None
-    """The worst case that a search found."""
-    tracking: pl.DataFrame | None = None
-    """A row for every episode along the reference of the test."""
-    heatmap: bool = False
-    """Whether one was recorded."""
 
     @property
     def steps(self) -> int:
@@ -70,39 +81,22 @@ class Record:
         return self.steps >= self.planned
 
 
-def read_run(folder: Path, notes: list[str]) -> Record:
+def read_run(folder: Path, measurements: Mapping[str, Measurement], notes: list[str]) -> RunRecord:
     """One run; pieces that can't be read are noted and count as missing."""
-    try:
-        said = json.loads((folder / CONFIG).read_bytes())
-        options = usual_options(str(said["algo"])) | dict(said["options"])
-        per_update = int(options["num_envs"]) * int(options["horizon"])
-        record = Record(
-            folder,
-            str(said["task"]),
-            str(said["algo"]),
-            int(said["seed"]),
-            options,
-            {},
-            {
-                str(name): Range(float(p["nominal"]), (float(p["train"][0]), float(p["train"][1])))
-                for name, p in said["dynamics"].items()
-            },
-            -(-int(said["steps"]) // per_update) * per_update,
-            pl.DataFrame(schema=MEASURED),
-            heatmap=(folder / HEATMAP).is_file(),
-        )
-        decided = (record.algo, options, said.get("parts"), said["dynamics"], record.planned)
-        record = replace(record, kind=json.dumps(decided, sort_keys=True))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
-        raise InputError(f"{CONFIG} of run '{folder}' is damaged: it can't be read") from None
+    record = _configured(folder)
     failure = read_failure(folder)
     if failure is not None:
         notes.append(f"Run '{folder}' failed: {failure}")
-    for read in (_add_metrics, _add_sweep, _add_search, _add_tracking):
-        try:
-            record = read(record, notes)
-        except InputError as error:
-            notes.append(f"A part of run '{folder}' was left out: {error}.")
+    with _noting(folder, notes):
+        record = replace(record, metrics=read_metrics(folder))
+    for measurement in measurements.values():
+        with _noting(folder, notes):
+            result = measurement.read(folder)
+            if result is not None and _is_current(record, measurement, result, notes):
+                record.results[measurement.name] = result
+    if "sweep" in record.results:
+        with _noting(folder, notes):
+            record = _with_settings(record)
     if not record.finished:
         notes.append(
             f"Run '{folder}' is not finished: it has learned from {record.steps:,} of {record.planned:,} "
@@ -111,57 +105,99 @@ def read_run(folder: Path, notes: list[str]) -> Record:
     return record
 
 
-def _add_metrics(record: Record, _: list[str]) -> Record:
-    return replace(record, metrics=read_metrics(record.folder))
+def read_metrics(folder: Path) -> pl.DataFrame:
+    """The metrics of all updates, columns of `METRICS_SCHEMA`; no rows where there are none yet."""
+    path = folder / METRICS
+    if not path.is_file():
+        return pl.DataFrame(schema=METRICS_SCHEMA)
+    whole = path.read_bytes()
+    whole = whole[: whole.rfind(b"\n") + 1]
+    if not whole.strip():
+        return pl.DataFrame(schema=METRICS_SCHEMA)
+    damaged = InputError(f"metrics '{path}' are damaged: every line must be those of one update, in JSON")
+    try:
+        table = pl.read_ndjson(whole, schema=METRICS_SCHEMA)
+    except PolarsError:
+        raise damaged from None
+    if table.select(pl.any_horizontal(pl.col(NEEDED).is_null().any())).item():
+        raise damaged
+    return table
 
 
-def _add_sweep(record: Record, notes: list[str]) -> Record:
-    sweep = read_sweep(record.folder)
-    if sweep is None or not len(sweep):
+def read_failure(folder: Path) -> str | None:
+    """Why a run of a grid failed."""
+    path = folder / FAILURE
+    return " ".join(path.read_text(errors="replace").split()) if path.is_file() else None
+
+
+class _noting(suppress):  # noqa: N801
+    """Notes an InputError and goes on."""
+
+    def __init__(self, folder: Path, notes: list[str]) -> None:
+        super().__init__(InputError)
+        self._folder, self._notes = folder, notes
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        """Note what was wrong."""
+        if isinstance(error, InputError):
+            self._notes.append(f"A part of run '{self._folder}' was left out: {error}.")
+        return super().__exit__(kind, error, trace)
+
+
+def _configured(folder: Path) -> RunRecord:
+    """What the configuration of a run says."""
+    try:
+        said = json.loads((folder / CONFIG).read_bytes())
+        task, algo = str(said["task"]), str(said["algo"])
+        defaults = default_options(task, algo, said.get("task_options"))
+        options = defaults | dict(said["options"])
+        per_update = int(options["num_envs"]) * int(options["horizon"])
+        planned = -(-int(said["steps"]) // per_update) * per_update
+        decided = identity(said | {"options": options, "steps": planned, "seed": None})
+        return RunRecord(
+            folder,
+            task,
+            algo,
+            int(said["seed"]),
+            options,
+            changed_options(options, defaults),
+            {
+                str(name): Range(float(p["nominal"]), (float(p["train"][0]), float(p["train"][1])))
+                for name, p in said["dynamics"].items()
+            },
+            planned,
+            json.dumps(decided, sort_keys=True),
+            pl.DataFrame(schema=METRICS_SCHEMA),
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
+        raise InputError(f"{CONFIG} of run '{folder}' is damaged: it can't be read") from None
+
+
+def _with_settings(record: RunRecord) -> RunRecord:
+    sweep = record.results["sweep"]
+    if not len(sweep):
         return record
     for name in sweep["parameter"].unique():
         if name not in record.ranges:
+            del record.results["sweep"]
             raise InputError(
                 f"the sweep of '{record.folder}' has parameter '{name}': "
                 f"allowed are {', '.join(record.ranges)}"
             )
-    if not _is_current(record, int(sweep["updates"][0]), "swept", notes):
-        return record
-    conditions = int(sweep["seed"][0]), sweep["episode"].n_unique()
-    return replace(record, settings=settings(sweep, record.ranges), conditions=conditions)
+    return replace(record, settings=settings(sweep, record.ranges))
 
 
-def _add_search(record: Record, notes: list[str]) -> Record:
-    found = read_search(record.folder)
-    if found is None or not _is_current(record, found.updates, "searched", notes):
-        return record
-    return replace(record, found=found)
-
-
-def _add_tracking(record: Record, notes: list[str]) -> Record:
-    table = read_tracking(record.folder)
-    if table is None or not len(table) or not _is_current(record, int(table["updates"][0]), "flown", notes):
-        return record
-    return replace(record, tracking=table)
-
-
-def _is_current(record: Record, updates: int, done: str, notes: list[str]) -> bool:
-    """Whether what was done is about the policy as it is now; noted if it is not."""
+def _is_current(record: RunRecord, measurement: Measurement, result: Any, notes: list[str]) -> bool:
+    """Whether a result is about the policy as it is now; noted if it is not."""
+    updates = measurement.updates(result)
     learned = int(record.metrics["update"][-1]) if len(record.metrics) else 0
     with suppress(InputError):
         if (record.folder / CHECKPOINT).is_file():
             learned = int(read_facts(record.folder / CHECKPOINT)["counters"]["updates"])
-    if updates == learned or not learned:
+    if updates in (None, learned) or not learned:
         return True
-    again = {"swept": "sweep", "searched": "search", "flown": "eval quadrotor"}[done]
     notes.append(
-        f"Run '{record.folder}' was {done} after {updates:,} updates and has learned from {learned:,}: "
-        f"that was left out. Do it again with: rapo {again} {record.folder}"
+        f"Run '{record.folder}' was {measurement.done} after {updates:,} updates and has learned from "
+        f"{learned:,}: that was left out. Do it again with: {measurement.hint(record.folder)}"
     )
     return False
-
-
-def usual_options(algo: str) -> dict[str, Any]:
-    """The options of an algorithm and their defaults, as far as it is known."""
-    known = ALGORITHMS.get(algo)
-    return values(Settings()) | ({} if known is None else values(known))

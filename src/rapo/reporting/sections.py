@@ -3,19 +3,19 @@
 A block without data is left out, with a line that says which command would make it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from rapo.reporting import charts, tables
-from rapo.reporting import over_training as progress
+from rapo.evaluation.measurement import Measurement, load_name
+from rapo.reporting import charts, over_training, tables
 from rapo.reporting import print_figures as figures
 from rapo.reporting.colours import Look
-from rapo.reporting.comparison import Measured, Study
+from rapo.reporting.comparison import Comparison, GroupScores
 from rapo.reporting.report_folder import Output
 from rapo.reporting.report_page import Block, Section
+from rapo.reporting.showing import Showing
 from rapo.reporting.sweep_scores import KEPT
 from rapo.reporting.tables import Table
-from rapo.tasks.quadrotor import flight_scores as tracking
 
 PRINTED = 4
 """Heatmaps of a task that are drawn for print, at most; the page has them all."""
@@ -63,93 +63,93 @@ DEFINITIONS = (
 )
 
 
-def section(study: Study, looks: Mapping[str, Look], output: Output, seed: int) -> Section:
-    """All blocks of one task; `seed` of the bootstrap."""
-    blocks = (
-        _robustness(study, looks, output),
-        _flights(study, looks, output, seed),
-        _how_far(study, output),
-        _how_likely(study, output),
-        _ablations(study, looks, output),
-        _worst_cases(study, output),
-        _values(study, output),
+def section(showing: Showing, measurements: Iterable[Measurement]) -> Section:
+    """All blocks of one task: what each measurement adds, then what training recorded."""
+    blocks: list[Block] = []
+    for measurement in measurements:
+        if measurement.blocks is not None:
+            blocks += load_name(measurement.blocks)(showing)
+    blocks += _training_blocks(showing)
+    task = showing.comparison.task
+    return Section(f"task-{showing.output.names[task]}", task, tuple(blocks))
+
+
+def sweep_blocks(showing: Showing) -> list[Block]:
+    """What sweeps say: curves, how far and how likely, and the ablations."""
+    comparison, looks, output = showing.comparison, showing.looks, showing.output
+    return [
+        _robustness(comparison, looks, output),
+        _how_far(comparison, output),
+        _how_likely(comparison, output),
+        _ablations(comparison, looks, output),
+    ]
+
+
+def search_blocks(showing: Showing) -> list[Block]:
+    """The worst cases that were found."""
+    return [_worst_cases(showing.comparison, showing.output)]
+
+
+def heatmap_blocks(showing: Showing) -> list[Block]:
+    """What the critic expected during training."""
+    return [_values(showing.comparison, showing.output)]
+
+
+def _training_blocks(showing: Showing) -> list[Block]:
+    """What every run records while it learns."""
+    comparison, output = showing.comparison, showing.output
+    return [
         Block(
             "The mixture of models",
-            figure=progress.mixtures(study),
+            figure=over_training.mixtures(comparison),
             missing="training with an ensemble records it, `rapo train TASK --algo rapo`",
         ),
         Block(
             "Temperature and budget use",
-            figure=progress.temperatures(study),
+            figure=over_training.temperatures(comparison),
             missing="training with robust targets records them, `rapo train TASK --algo rapo`",
         ),
-        _ensemble_size(study, output),
-        _learning(study, output),
-        _cost(study, output),
-        _runs(study, output),
-    )
-    return Section(f"task-{output.names[study.task]}", study.task, blocks)
+        _ensemble_size(comparison, output),
+        _learning(comparison, output),
+        _cost(comparison, output),
+        _runs(comparison, output),
+    ]
 
 
-def _robustness(study: Study, looks: Mapping[str, Look], output: Output) -> Block:
+def _robustness(comparison: Comparison, looks: Mapping[str, Look], output: Output) -> Block:
     chart = charts.robustness(
-        study,
-        study.groups,
+        comparison,
+        comparison.groups,
         "robustness",
         "Mean return as one parameter is scaled and the others stay nominal. Bands are 95% intervals over "
         "seeds, the shaded scales are those of training. Click a name to hide or show its curve.",
     )
-    scores = tables.scores(study)
-    files = _printed(study, chart, study.groups, looks, output)
-    files += output.table(study.task, scores, tables.curves(study))
+    scores = tables.scores(comparison)
+    files = _printed(comparison, chart, comparison.groups, looks, output)
+    files += output.table(comparison.task, scores, tables.curves(comparison))
     return Block(
         "Robustness", figure=chart, table=scores, files=files, missing="`rapo sweep RUN` measures it"
     )
 
 
-def _flights(study: Study, looks: Mapping[str, Look], output: Output, seed: int) -> Block:
-    groups = [(m.label, m.group.runs) for m in study.groups]
-    flown = tracking.flights(groups)
-    if flown.is_empty():
-        return Block("Flights along the test curve")
-    found = tracking.drawn(flown, tracking.typical_paths(groups, flown, output.notes))
-    files: tuple[str, ...] = ()
-    if found:
-        for name, draw in (("paths", figures.paths), ("over-time", figures.over_time)):
-            files += output.figure(study.task, name, draw(tracking.beside(found), looks))
-    table = tables.tracking(tracking.summaries(flown, seed))
-    every = tables.Table("flights", "Every flight", flown)
-    return Block(
-        "Flights along the test curve",
-        "How closely the payload follows the reference of the test, with payload, cable and disturbances as "
-        "in training (ID) and beyond (OOD). RMSE: the mean over the flights that succeeded among the first "
-        f"{tracking.TRIALS} of each run, with a bootstrap interval, flights drawn anew within each run. "
-        "Crashes: the share of all flights, with Wilson's interval. The curves are the first OOD flight of "
-        "the run of each group whose OOD RMSE is the median; a cross is a crash.",
-        figure=charts.flights(found, looks),
-        table=table,
-        files=(*files, *output.table(study.task, table, every)),
-    )
-
-
-def _how_far(study: Study, output: Output) -> Block:
-    table = tables.kept_ranges(study)
+def _how_far(comparison: Comparison, output: Output) -> Block:
+    table = tables.kept_ranges(comparison)
     return Block(
         "How far?",
         f"The scales over which each keeps at least {KEPT:.0%} of its own mean nominal return, one "
         "parameter at a time.",
         table=table,
-        files=output.table(study.task, table),
+        files=output.table(comparison.task, table),
     )
 
 
-def _ablations(study: Study, looks: Mapping[str, Look], output: Output) -> Block:
-    family = [m for m in study.groups if m.swept and (m.group.algo + "-").startswith("rapo-")]
-    family = charts.plainest(study, family)
+def _ablations(comparison: Comparison, looks: Mapping[str, Look], output: Output) -> Block:
+    family = [m for m in comparison.groups if m.swept and (m.group.algo + "-").startswith("rapo-")]
+    family = charts.plainest(comparison, family)
     chart = None
     if len(family) > 1:
         chart = charts.robustness(
-            study,
+            comparison,
             family,
             "ablations",
             "RAPO beside itself without some of its parts; bands and shading as above.",
@@ -157,7 +157,7 @@ def _ablations(study: Study, looks: Mapping[str, Look], output: Output) -> Block
     return Block(
         "Ablations",
         figure=chart,
-        files=_printed(study, chart, family, looks, output),
+        files=_printed(comparison, chart, family, looks, output),
         missing=(
             "sweeps of `rapo` and of a variant are needed, such as `rapo train TASK --algo rapo-no-advnet`"
         ),
@@ -165,9 +165,9 @@ def _ablations(study: Study, looks: Mapping[str, Look], output: Output) -> Block
 
 
 def _printed(
-    study: Study,
+    comparison: Comparison,
     chart: charts.Figure | None,
-    groups: Sequence[Measured],
+    groups: Sequence[GroupScores],
     looks: Mapping[str, Look],
     output: Output,
 ) -> tuple[str, ...]:
@@ -175,31 +175,31 @@ def _printed(
     if chart is None:
         return ()
     shown = [m for m in groups if m.swept and m.label not in chart.hidden]
-    figure = figures.robustness(study, shown, looks, chart.choices[""][0]["range"])
-    return output.figure(study.task, chart.name, figure)
+    figure = figures.robustness(comparison, shown, looks, chart.choices[""][0]["range"])
+    return output.figure(comparison.task, chart.name, figure)
 
 
-def _how_likely(study: Study, output: Output) -> Block:
-    table = tables.improvements(study)
+def _how_likely(comparison: Comparison, output: Output) -> Block:
+    table = tables.improvements(comparison)
     title, missing = (
         "How likely is it better?",
         "sweeps of two algorithms are needed, `rapo sweep RUN RUN` makes them",
     )
     if table is None:
         return Block(title, missing=missing)
-    best = study.ranking[0].label
+    best = comparison.ranking[0].label
     shown = table.frame.filter(table.frame["algorithm"] == best).drop("algorithm")
     return Block(
         title,
         f"The chance that a run of {best}, drawn at random, has a higher mean OOD return than a run of "
         "these.",
         table=replace(table, frame=shown),
-        files=output.table(study.task, table),
+        files=output.table(comparison.task, table),
     )
 
 
-def _worst_cases(study: Study, output: Output) -> Block:
-    table = tables.found(study)
+def _worst_cases(comparison: Comparison, output: Output) -> Block:
+    table = tables.found(comparison)
     shown = None
     if table is not None:
         shown = replace(table, frame=table.frame.unique("algorithm", keep="first", maintain_order=True))
@@ -209,20 +209,22 @@ def _worst_cases(study: Study, output: Output) -> Block:
         "each group that fared worst.",
         table=shown,
         missing="`rapo search RUN` looks for them",
-        files=output.table(study.task, table),
+        files=output.table(comparison.task, table),
     )
 
 
-def _values(study: Study, output: Output) -> Block:
-    chart = progress.heatmaps(study, output.notes)
+def _values(comparison: Comparison, output: Output) -> Block:
+    chart = over_training.heatmaps(comparison)
     files: tuple[str, ...] = ()
     if chart is not None:
-        plain = [m for m in charts.plainest(study, study.groups) if not m.group.algo.startswith("rapo-")]
-        names = {progress.choice(run, m): m.group.algo for m in plain for run in m.group.runs}
+        plain = [
+            m for m in charts.plainest(comparison, comparison.groups) if not m.group.algo.startswith("rapo-")
+        ]
+        names = {over_training.choice(run, m): m.group.algo for m in plain for run in m.group.runs}
         printed = [choice for choice in chart.choices if choice in names] or list(chart.choices)
         for choice in printed[:PRINTED]:
-            figure = figures.maps(chart.choices[choice], f"{study.task}, {choice}")
-            files += output.figure(study.task, f"heatmap-{names.get(choice, choice)}", figure)
+            figure = figures.maps(chart.choices[choice], f"{comparison.task}, {choice}")
+            files += output.figure(comparison.task, f"heatmap-{names.get(choice, choice)}", figure)
     return Block(
         "What the critic expects at each scale",
         figure=chart,
@@ -231,36 +233,38 @@ def _values(study: Study, output: Output) -> Block:
     )
 
 
-def _ensemble_size(study: Study, output: Output) -> Block:
+def _ensemble_size(comparison: Comparison, output: Output) -> Block:
     return _table(
-        study,
+        comparison,
         output,
         "Size of the ensemble",
-        tables.sensitivity(study),
+        tables.sensitivity(comparison),
         "K models in the ensemble, m of them drawn for each target, as normalised return: mean ± deviation.",
         "swept runs that differ in `models` or `samples` are needed, `rapo grid FILE` makes them",
     )
 
 
-def _learning(study: Study, output: Output) -> Block:
-    table = tables.matched(study)
+def _learning(comparison: Comparison, output: Output) -> Block:
+    table = tables.matched(comparison)
     return Block(
         "Learning at equal cost",
-        figure=progress.training(study),
+        figure=over_training.training(comparison),
         table=table,
         missing="`rapo train` records it once episodes have ended",
-        files=output.table(study.task, table),
+        files=output.table(comparison.task, table),
     )
 
 
-def _cost(study: Study, output: Output) -> Block:
+def _cost(comparison: Comparison, output: Output) -> Block:
     about = "Steps are those that the policy learned from; branch steps are single steps under other models."
-    return _table(study, output, "Cost", tables.cost(study), about, "`rapo train` records it")
+    return _table(comparison, output, "Cost", tables.cost(comparison), about, "`rapo train` records it")
 
 
-def _runs(study: Study, output: Output) -> Block:
-    return _table(study, output, "Runs", tables.runs(study), "", "")
+def _runs(comparison: Comparison, output: Output) -> Block:
+    return _table(comparison, output, "Runs", tables.runs(comparison), "", "")
 
 
-def _table(study: Study, output: Output, title: str, table: Table | None, about: str, missing: str) -> Block:
-    return Block(title, about, table=table, missing=missing, files=output.table(study.task, table))
+def _table(
+    comparison: Comparison, output: Output, title: str, table: Table | None, about: str, missing: str
+) -> Block:
+    return Block(title, about, table=table, missing=missing, files=output.table(comparison.task, table))

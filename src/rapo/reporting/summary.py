@@ -1,12 +1,12 @@
 """The summary in plain words: which policy should I trust, and how far?
 
-Every sentence is taken from a `Study`; none claims more than the seeds allow.
+Every sentence is taken from a `Comparison`; none claims more than the seeds allow.
 """
 
 from dataclasses import dataclass
 from math import isfinite
 
-from rapo.reporting.comparison import FEW, Measured, Study
+from rapo.reporting.comparison import FEW, Comparison, GroupScores
 from rapo.reporting.statistics import Interval
 from rapo.reporting.sweep_scores import KEPT, Range
 
@@ -46,7 +46,7 @@ def interval(found: Interval) -> str:
     return f"{number(found.value)} (95% interval {number(found.low)} to {number(found.high)})"
 
 
-def summarise(one: Study) -> Summary:
+def summarise(one: Comparison) -> Summary:
     """The answer for one task."""
     if not one.ranking:
         return Summary(one.task, _nothing(one), (*_missing(one), *_troubles(one)), None)
@@ -63,7 +63,7 @@ def summarise(one: Study) -> Summary:
     return Summary(one.task, _headline(one), tuple(facts), _caution(one))
 
 
-def _nothing(one: Study) -> str:
+def _nothing(one: Comparison) -> str:
     """The headline where nothing can be ranked."""
     scores = [score for m in one.groups for score in m.scores]
     if sum(score.episodes for score in scores) and all(s.episodes == s.diverged for s in scores):
@@ -71,7 +71,7 @@ def _nothing(one: Study) -> str:
     return "No policy can be trusted yet: none was tested outside of its training range."
 
 
-def _missing(one: Study) -> list[tuple[str, str]]:
+def _missing(one: Comparison) -> list[tuple[str, str]]:
     """Which sweeps would allow a ranking."""
     if any(m.swept and not isfinite(m.nominal.value) for m in one.groups):
         return []
@@ -79,7 +79,7 @@ def _missing(one: Study) -> list[tuple[str, str]]:
     return [("What is missing", f"Sweeps of {names} that go beyond it: `rapo sweep RUN` makes them.")]
 
 
-def _troubles(one: Study) -> list[tuple[str, str]]:
+def _troubles(one: Comparison) -> list[tuple[str, str]]:
     """What went wrong on the way: episodes that diverged, runs that are not finished."""
     facts: list[tuple[str, str]] = []
     diverged = sum(score.diverged for m in one.groups for score in m.scores)
@@ -104,7 +104,7 @@ def _troubles(one: Study) -> list[tuple[str, str]]:
     return facts
 
 
-def _headline(one: Study) -> str:
+def _headline(one: Comparison) -> str:
     best = one.ranking[0]
     if len(one.ranking) == 1:
         return f"{best.label} is the only policy that was tested: there is nothing to compare it with."
@@ -117,7 +117,7 @@ def _headline(one: Study) -> str:
     return f"Trust {best.label}: it is clearly the best when the physics differs from training."
 
 
-def _outside(one: Study) -> str:
+def _outside(one: Comparison) -> str:
     best = one.ranking[0]
     words = f"The interquartile mean return of {best.label} is {interval(best.outside_iqm)}"
     if len(one.ranking) == 1:
@@ -135,7 +135,7 @@ def _outside(one: Study) -> str:
     return f"{words}. A run of the first beats a run of the second with probability {interval(chance)}."
 
 
-def _how_far(best: Measured, ranges: dict[str, Range]) -> str:
+def _how_far(best: GroupScores, ranges: dict[str, Range]) -> str:
     """Over which scales it keeps its return."""
     found = best.kept(ranges)
     if not isfinite(best.nominal.value) or best.nominal.value <= 0 or not any(found.values()):
@@ -154,7 +154,7 @@ def _how_far(best: Measured, ranges: dict[str, Range]) -> str:
     return f"It keeps at least {KEPT:.0%} of its nominal return of {nominal} for {_listed(parts)}."
 
 
-def _worst(best: Measured) -> str:
+def _worst(best: GroupScores) -> str:
     words = ""
     if best.worst_at is not None:
         name, scale = best.worst_at
@@ -165,8 +165,7 @@ def _worst(best: Measured) -> str:
     if not searched:
         return f"{words} The rest of the test box was not searched: `rapo search RUN` does that.".strip()
     run = searched[0]
-    found = run.found
-    assert found is not None
+    found = run.results["search"]
     where = _listed([f"{name} {value:.3g}" for name, value in found.point.items()])
     return (
         f"{words} A search of the whole box found {where} (seed {run.seed}): a return of "
@@ -175,7 +174,7 @@ def _worst(best: Measured) -> str:
     ).strip()
 
 
-def _caution(one: Study) -> str | None:
+def _caution(one: Comparison) -> str | None:
     fewest = min(m.seeds for m in one.ranking[:2])
     if sum(len(m.group.runs) for m in one.groups) == 1:
         return "This is one run. It says how this policy does, and nothing about how another seed would."

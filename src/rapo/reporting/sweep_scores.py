@@ -7,10 +7,17 @@ averaged in. The normalised return is defined here and nowhere else.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 
 import numpy as np
 import polars as pl
+from rich.markup import escape
+from rich.table import Table as ScreenTable
+
+from rapo.runs.run import Run
+from rapo.screen import number_table
+from rapo.training.config import changed_options, default_options
+from rapo.training.options import shown_value
 
 CLOSE = 1e-9
 """Scales that differ by less are the same."""
@@ -31,7 +38,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Scores:
+class SweepScores:
     """One run's sweep in a few numbers; NaN where the sweep has no such setting."""
 
     nominal: float
@@ -49,7 +56,7 @@ class Scores:
     """Those that are not in the means."""
 
 
-NOTHING = Scores(nan, nan, nan, nan, None, 0, 0)
+NOTHING = SweepScores(nan, nan, nan, nan, None, 0, 0)
 
 
 def settings(sweep: pl.DataFrame, ranges: Mapping[str, Range]) -> pl.DataFrame:
@@ -79,14 +86,15 @@ def once(table: pl.DataFrame) -> pl.DataFrame:
     return table.filter(~pl.col("nominal") | (pl.col("nominal").cum_sum() == 1))
 
 
-def scores(table: pl.DataFrame) -> Scores:
+def scores(table: pl.DataFrame) -> SweepScores:
     """ID, OOD and worst of one run's settings."""
     table = once(table)
     known = table.drop_nulls("return")
     if known.is_empty():
-        return Scores(nan, nan, nan, nan, None, int(table["episodes"].sum()), int(table["diverged"].sum()))
+        episodes, diverged = (int(table[name].sum()) for name in ("episodes", "diverged"))
+        return SweepScores(nan, nan, nan, nan, None, episodes, diverged)
     low = known.row(int(known["return"].arg_min() or 0), named=True)
-    return Scores(
+    return SweepScores(
         _mean(known.filter("nominal")),
         _mean(known.filter("trained")),
         _mean(known.filter(~pl.col("trained"))),
@@ -132,3 +140,41 @@ def normalised(returned: float, one: float | None) -> float | None:
 
 def _mean(table: pl.DataFrame) -> float:
     return float(table["return"].to_numpy().mean()) if len(table) else nan
+
+
+def shown_sweeps(measured: Sequence[tuple[Run, pl.DataFrame]]) -> ScreenTable:
+    """Mean returns of every run and parameter, inside and outside of the training range."""
+    table = number_table("Mean return", ("run", "parameter"), ("nominal", "ID", "OOD", "worst", "at"))
+    for run, swept in measured:
+        ranges = {p.name: Range(float(p.nominal or 0), p.train) for p in run.config().task.dynamics}
+        rows = settings(swept, ranges)
+        for name in swept["parameter"].unique(maintain_order=True):
+            found = scores(rows.filter(pl.col("parameter") == name))
+            numbers = (found.nominal, found.inside, found.outside, found.worst)
+            worst_at = f"{found.worst_at[1]:g}" if found.worst_at else ""
+            shown = ["" if isnan(x) else f"{x:,.0f}" for x in numbers]
+            table.add_row(escape(str(run.folder)), name, *shown, worst_at)
+    return table
+
+
+def swept_rows(run: Run, swept: pl.DataFrame) -> pl.DataFrame:
+    """A row for every setting of a run: its mean return, and over how many episodes; options that differ."""
+    config = run.config()
+    described = config.describe()
+    defaults = default_options(described["task"], described["algo"], described["task_options"])
+    changed = changed_options(described["options"], defaults)
+    good = swept.filter(~pl.col("diverged"))
+    means = good.group_by("parameter", "scale", maintain_order=True).agg(
+        pl.col("return").mean().round(1), pl.len().cast(pl.Int64).alias("episodes")
+    )
+    return means.select(
+        pl.lit(config.task.name).alias("task"),
+        pl.lit(config.algorithm.name).alias("algorithm"),
+        pl.lit(config.seed, pl.Int64).alias("seed"),
+        pl.lit(int(swept["updates"][0]) * config.steps_per_update, pl.Int64).alias("steps"),
+        pl.lit(" ".join(f"{name}={shown_value(value)}" for name, value in changed.items())).alias("options"),
+        "parameter",
+        "scale",
+        "return",
+        "episodes",
+    )

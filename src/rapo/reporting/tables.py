@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rapo.reporting.comparison import Across, Measured, Study
+from rapo.reporting.comparison import Across, Comparison, GroupScores
 from rapo.reporting.equal_cost import SECONDS
 from rapo.reporting.statistics import Interval
 from rapo.reporting.sweep_scores import KEPT
-from rapo.tasks.quadrotor.flight_scores import Tracked
-from rapo.tasks.quadrotor.flights import SETTINGS
 
 
 @dataclass(frozen=True)
@@ -31,52 +29,52 @@ class Table:
     """Columns that are in the file only."""
 
 
-def scores(study: Study) -> Table | None:
+def scores(comparison: Comparison) -> Table | None:
     """ID, OOD and worst of every group, the best outside of the training range first."""
     rows = []
-    for m in (m for m in study.ordered if m.swept):
+    for m in (m for m in comparison.ordered if m.swept):
         at = "" if m.worst_at is None else f"{m.worst_at[0]} {m.worst_at[1]:g}"
         rows.append(
             {
                 "algorithm": m.label,
                 "seeds": m.seeds,
-                **_columns("nominal", m.nominal),
-                **_columns("ID", m.inside),
-                **_columns("OOD", m.outside),
-                **_columns("OOD IQM", m.outside_iqm),
-                "OOD normalised": study.normalised(m.outside.value),
-                **_columns("worst setting", m.worst),
+                **estimate_columns("nominal", m.nominal),
+                **estimate_columns("ID", m.inside),
+                **estimate_columns("OOD", m.outside),
+                **estimate_columns("OOD IQM", m.outside_iqm),
+                "OOD normalised": comparison.normalised(m.outside.value),
+                **estimate_columns("worst setting", m.worst),
                 "worst at": at,
                 "episodes": sum(score.episodes for score in m.scores),
                 "diverged": sum(score.diverged for score in m.scores),
             }
         )
     caption = "Returns inside (ID) and outside (OOD) of the training range, over seeds"
-    return _table("scores", caption, rows, ("episodes",))
+    return make_table("scores", caption, rows, ("episodes",))
 
 
-def kept_ranges(study: Study) -> Table | None:
+def kept_ranges(comparison: Comparison) -> Table | None:
     """How far each group can be trusted."""
     rows = []
-    for m in (m for m in study.ordered if m.swept):
-        ranges = m.kept(study.ranges)
-        shown = {name: _range(ranges.get(name)) for name in study.parameters}
+    for m in (m for m in comparison.ordered if m.swept):
+        ranges = m.kept(comparison.ranges)
+        shown = {name: _range(ranges.get(name)) for name in comparison.parameters}
         rows.append({"algorithm": m.label, **shown})
-    return _table(
+    return make_table(
         "kept", f"Scales over which the mean return stays above {KEPT:.0%} of the nominal one", rows
     )
 
 
-def improvements(study: Study) -> Table | None:
+def improvements(comparison: Comparison) -> Table | None:
     """Every group against every one ranked below it."""
     rows = [
-        {"algorithm": a, "against": b, **_columns("probability of a better OOD return", chance)}
-        for (a, b), chance in study.improvements.items()
+        {"algorithm": a, "against": b, **estimate_columns("probability of a better OOD return", chance)}
+        for (a, b), chance in comparison.improvements.items()
     ]
-    return _table("improvement", "How likely is a run of one better than a run of another?", rows)
+    return make_table("improvement", "How likely is a run of one better than a run of another?", rows)
 
 
-def curves(study: Study) -> Table | None:
+def curves(comparison: Comparison) -> Table | None:
     """Every point of every robustness curve."""
     rows = [
         {
@@ -84,22 +82,22 @@ def curves(study: Study) -> Table | None:
             "parameter": name,
             "scale": point.scale,
             "trained": point.trained,
-            **_columns("return", point.returned),
+            **estimate_columns("return", point.returned),
             "seeds": point.returned.runs,
             "diverged": point.diverged,
         }
-        for m in study.groups
+        for m in comparison.groups
         for name, points in m.curves.items()
         for point in points
     ]
-    return _table("curves", "Return at every setting, over seeds", rows)
+    return make_table("curves", "Return at every setting, over seeds", rows)
 
 
-def sensitivity(study: Study) -> Table | None:
+def sensitivity(comparison: Comparison) -> Table | None:
     """How returns move with the number of models K and of samples m, where runs differ in them."""
     rows = []
-    for algo in dict.fromkeys(m.group.algo for m in study.ranking):
-        family = [m for m in study.ranking if m.group.algo == algo]
+    for algo in dict.fromkeys(m.group.algo for m in comparison.ranking):
+        family = [m for m in comparison.ranking if m.group.algo == algo]
         if len({_sizes(m) for m in family}) < 2:
             continue
         for m in sorted(family, key=_order):
@@ -111,17 +109,17 @@ def sensitivity(study: Study) -> Table | None:
             }
             row["seeds"] = m.seeds
             for what, of in (("nominal", "nominal"), ("ID", "inside"), ("OOD", "outside")):
-                found = [x for y in m.runs_scores(of) if (x := study.normalised(y)) is not None]
+                found = [x for y in m.runs_scores(of) if (x := comparison.normalised(y)) is not None]
                 row[f"{what} mean"] = float(np.mean(found)) if found else None
                 row[f"{what} std"] = float(np.std(found, ddof=1)) if len(found) > 1 else None
             rows.append(row)
-    return _table("sensitivity", "Normalised return by the size of the ensemble, over seeds", rows)
+    return make_table("sensitivity", "Normalised return by the size of the ensemble, over seeds", rows)
 
 
-def cost(study: Study) -> Table | None:
+def cost(comparison: Comparison) -> Table | None:
     """What training took, on average over the runs of a group."""
     rows = []
-    for m in study.groups:
+    for m in comparison.groups:
         runs = [run for run in m.group.finished if len(run.metrics)]
         if not runs:
             continue
@@ -143,38 +141,37 @@ def cost(study: Study) -> Table | None:
                 "steps per s": steps / total if total > 0 else None,
             }
         )
-    return _table("cost", "What training took, mean of a run", rows)
+    return make_table("cost", "What training took, mean of a run", rows)
 
 
-def matched(study: Study) -> Table | None:
+def matched(comparison: Comparison) -> Table | None:
     """Training returns at equal cost."""
-    if not study.matched:
+    if not comparison.matched:
         return None
     names = {
         m.cost: f"return at {m.at:,.0f} {m.cost}" if m.at >= 10 else f"return at {m.at:.3g} {m.cost}"
-        for m in study.matched
+        for m in comparison.matched
     }
     rows = []
-    for label in study.matched[0].returned:
+    for label in comparison.matched[0].returned:
         row: dict[str, Any] = {"algorithm": label}
-        for m in study.matched:
-            row |= _columns(names[m.cost], m.returned[label])
+        for m in comparison.matched:
+            row |= estimate_columns(names[m.cost], m.returned[label])
         rows.append(row)
-    return _table("matched", "Training return when every algorithm had spent as much", rows)
+    return make_table("matched", "Training return when every algorithm had spent as much", rows)
 
 
-def found(study: Study) -> Table | None:
+def found(comparison: Comparison) -> Table | None:
     """The worst cases that searches found, one row for each run."""
     rows = []
-    for m in study.groups:
+    for m in comparison.groups:
         for run in m.searched:
-            f = run.found
-            assert f is not None
+            f = run.results["search"]
             rows.append(
                 {
                     "algorithm": m.label,
                     "seed": run.seed,
-                    **_columns("return", Interval(f.returned, f.low, f.high)),
+                    **estimate_columns("return", Interval(f.returned, f.low, f.high)),
                     **f.point,
                     "worst on an axis": f.axis.returned,
                     "axis": f"{f.axis.parameter} {f.axis.scale:g}",
@@ -182,13 +179,13 @@ def found(study: Study) -> Table | None:
                     "episodes searched": f.evaluations,
                 }
             )
-    return _table("worst-cases", "The worst dynamics found in the whole test box", rows)
+    return make_table("worst-cases", "The worst dynamics found in the whole test box", rows)
 
 
-def runs(study: Study) -> Table | None:
+def runs(comparison: Comparison) -> Table | None:
     """Every run, with its own scores."""
     rows = []
-    for m in study.groups:
+    for m in comparison.groups:
         for run, score in zip(m.group.runs, m.scores, strict=True):
             rows.append(
                 {
@@ -209,23 +206,7 @@ def runs(study: Study) -> Table | None:
                     "folder": str(run.folder),
                 }
             )
-    return _table("runs", "Every run", rows)
-
-
-def tracking(found: Sequence[Tracked]) -> Table | None:
-    """Errors and crashes along the reference of the test."""
-    rows = []
-    for t in found:
-        row: dict[str, Any] = {"algorithm": t.label, "runs": t.runs}
-        for setting in SETTINGS:
-            row |= _columns(f"RMSE {setting.upper()} (cm)", t.rmse[setting])
-        for setting in SETTINGS:
-            row |= _columns(f"crashes {setting.upper()} (%)", t.crashes[setting])
-        for setting in SETTINGS:
-            row[f"flights {setting.upper()}"] = t.rmse[setting].runs
-        rows.append(row | {"diverged": t.diverged})
-    unseen = ("flights ID", "flights OOD", *(() if any(t.diverged for t in found) else ("diverged",)))
-    return _table("tracking", "Errors and crashes along the reference of the test", rows, unseen)
+    return make_table("runs", "Every run", rows)
 
 
 def across_tasks(found: Sequence[Across]) -> Table | None:
@@ -233,21 +214,27 @@ def across_tasks(found: Sequence[Across]) -> Table | None:
     rows = [
         {
             "algorithm": a.label,
-            **_columns("normalised OOD IQM", a.outside_iqm),
-            **_columns(f"probability that {found[0].label} is better", a.beats),
+            **estimate_columns("normalised OOD IQM", a.outside_iqm),
+            **estimate_columns(f"probability that {found[0].label} is better", a.beats),
         }
         for a in found
     ]
-    return _table("across-tasks", "All tasks together: normalised return outside of the training range", rows)
+    return make_table(
+        "across-tasks", "All tasks together: normalised return outside of the training range", rows
+    )
 
 
-def _table(name: str, caption: str, rows: list[dict[str, Any]], unseen: tuple[str, ...] = ()) -> Table | None:
+def make_table(
+    name: str, caption: str, rows: list[dict[str, Any]], unseen: tuple[str, ...] = ()
+) -> Table | None:
+    """A table of rows; None where there are none."""
     if not rows:
         return None
     return Table(name, caption, pl.DataFrame(rows, infer_schema_length=None), unseen)
 
 
-def _columns(name: str, found: Interval) -> dict[str, float | None]:
+def estimate_columns(name: str, found: Interval) -> dict[str, float | None]:
+    """An estimate and the ends of its interval as three columns, None where they are not known."""
     ends = (("", found.value), ("_low", found.low), ("_high", found.high))
     return {name + end: x if isfinite(x) else None for end, x in ends}
 
@@ -256,11 +243,11 @@ def _range(ends: tuple[float, float] | None) -> str:
     return "" if ends is None else f"{ends[0]:g} to {ends[1]:g}"
 
 
-def _sizes(m: Measured) -> tuple[Any, Any]:
+def _sizes(m: GroupScores) -> tuple[Any, Any]:
     options = m.group.runs[0].options
     return options.get("models", ""), options.get("samples", "")
 
 
-def _order(m: Measured) -> tuple[float, float]:
+def _order(m: GroupScores) -> tuple[float, float]:
     models, samples = _sizes(m)
     return tuple(float(x) if isinstance(x, int | float) else float("inf") for x in (models, samples))  # pyright: ignore[reportReturnType]

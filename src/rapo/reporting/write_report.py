@@ -1,11 +1,11 @@
 """The report: run folders in, a page with figures and tables out.
 
-    run folders -> records -> studies, one for each task -> words, tables, charts, figures -> files
+    run folders -> records -> comparisons, one for each task -> words, tables, charts, figures -> files
 
 `index.html` holds everything; `figures/` has PDF and PNG for print, `tables/` the numbers as CSV.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +13,15 @@ import numpy as np
 from rapo.files import write_atomically
 from rapo.reporting import tables
 from rapo.reporting.colours import looks
-from rapo.reporting.comparison import Study, across, studies
+from rapo.reporting.comparison import Comparison, across, compare_tasks
 from rapo.reporting.groups import Loaded, find_runs, load
 from rapo.reporting.report_folder import Output, prepared
-from rapo.reporting.report_page import Block, Page
+from rapo.reporting.report_page import Block, ReportPage
 from rapo.reporting.sections import DEFINITIONS, section
+from rapo.reporting.showing import Showing
 from rapo.reporting.summary import summarise
 from rapo.world.streams import check_seed
+from rapo.world.task import Task
 
 PAGE = "index.html"
 
@@ -29,33 +31,37 @@ def report(
     out: str | Path,
     seed: int = 0,
     *,
+    tasks: Sequence[Task | type[Task]] = (),
     advance: Callable[[], None] = lambda: None,
 ) -> Path:
     """Write a report of all runs in `folders` into the folder `out`; return the page.
 
-    seed: of the bootstrap; advance: called after each run that was read.
+    seed: of the bootstrap; tasks: those that are not built in and bring measurements of their own; advance:
+    called after each run that was read.
     """
     check_seed(seed)
     runs = find_runs(folders)
     prepared(Path(out))
-    loaded = load(runs, advance)
+    loaded = load(runs, advance, tasks)
     return write(loaded, measured(loaded, seed), Path(out), seed)
 
 
-def measured(loaded: Loaded, seed: int) -> list[Study]:
-    """A study of each task."""
-    return studies(loaded, np.random.default_rng(seed))
+def measured(loaded: Loaded, seed: int) -> list[Comparison]:
+    """A comparison of each task."""
+    return compare_tasks(loaded, np.random.default_rng(seed))
 
 
-def write(loaded: Loaded, found: list[Study], out: Path, seed: int) -> Path:
+def write(loaded: Loaded, found: list[Comparison], out: Path, seed: int) -> Path:
     """Write all files of a report, the page last; return it."""
     look = looks(group for groups in loaded.tasks.values() for group in groups)
     output = Output(out, loaded.tasks)
     together = tables.across_tasks(across(found, np.random.default_rng((seed, 1))))
-    sections = [section(study, look, output, seed) for study in found]
-    page = Page(
+    sections = [
+        section(Showing(comparison, look, output, seed), loaded.measurements.values()) for comparison in found
+    ]
+    page = ReportPage(
         _lede(loaded),
-        [summarise(study) for study in found],
+        [summarise(comparison) for comparison in found],
         None
         if together is None
         else Block("All tasks together", table=together, files=output.table(None, together)),
@@ -63,7 +69,7 @@ def write(loaded: Loaded, found: list[Study], out: Path, seed: int) -> Path:
         [*loaded.notes, *output.notes],
         DEFINITIONS,
         look,
-        {study.task: [(m.label, m.outside_iqm) for m in study.ranking] for study in found},
+        {comparison.task: [(m.label, m.outside_iqm) for m in comparison.ranking] for comparison in found},
     )
     write_atomically(out / PAGE, page.html().encode())
     return out / PAGE

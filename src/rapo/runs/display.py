@@ -8,12 +8,12 @@ from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from rapo.runs.run import Display
+from rapo.screen import duration
 from rapo.training.config import Config
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -21,13 +21,7 @@ LINES = 20
 """Plain lines in a whole run, about."""
 
 
-def progress_bar(console: Console, disable: bool = False) -> Progress:
-    """Bars that say what is being done, how far it is and how long it will take."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, disable=disable)
-
-
-class _Progress:
+class _Facts:
     """What both kinds of display know."""
 
     def __init__(self, config: Config) -> None:
@@ -64,7 +58,7 @@ class _Progress:
 @contextmanager
 def shown(config: Config, console: Console) -> Iterator[Display]:
     """A display of a run on `console`."""
-    progress = _Progress(config)
+    progress = _Facts(config)
     name = f"{config.algorithm.name} on {config.task.name}, seed {config.seed}"
     if not console.is_terminal:
         every = max(1, config.updates // LINES)
@@ -94,9 +88,3 @@ def shown(config: Config, console: Console) -> Iterator[Display]:
 def _bars(weights: list[float]) -> str:
     top = max(weights)
     return "".join(BLOCKS[round(w / top * (len(BLOCKS) - 1))] for w in weights) + f"  largest {top:.2f}"
-
-
-def duration(seconds: float) -> str:
-    """A time as people say it."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s"

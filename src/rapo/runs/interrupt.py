@@ -9,7 +9,10 @@ from types import FrameType
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed since; a second one stops at once. Only the main thread can be told."""
+    """Give a function that says whether Ctrl-C was pressed since; a second Ctrl-C stops at once.
+
+    Only the main thread receives signals: in any other thread the function always says no.
+    """
     asked = False
 
     def remember(number: int, frame: FrameType | None) -> None:

@@ -2,12 +2,7 @@
 
 from contextlib import suppress
 from pathlib import Path
-from time import time
 from typing import Any
-
-from tensorboardX.event_file_writer import EventsWriter
-from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
-from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
 
 from rapo.runs.json_lines import Lines, read_lines
 
@@ -20,33 +15,24 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
 
 
 class MetricsWriter:
-    """Appends to the metrics of a run.
-
-    TensorBoard's events are written in the same way and not by a thread of their own: one that dies of a full
-    disk leaves its queue to fill up, and the run to wait for it.
-    """
+    """Appends to the metrics of a run."""
 
     def __init__(self, folder: Path, updates: int) -> None:
         """Go on after `updates`."""
+        from rapo.runs.tensorboard import TensorBoard  # imported here: it is slow to load
+
         self._lines = Lines(folder / FILE, updates)
         try:
-            (folder / "tensorboard").mkdir(exist_ok=True)
-            self._events = EventsWriter(str(folder / "tensorboard" / "events"), f".{updates}")
-            # A start: TensorBoard then forgets what was written from this step on, by a run that was killed.
             step = self._lines.kept[-1]["steps"] + 1 if self._lines.kept else 0
-            self._events.write_event(Event(wall_time=time(), step=step, session_log={"status": 1}))
+            self._events = TensorBoard(folder, updates, step)
         except OSError as error:
             raise self._lines.cant(error) from None
 
     def write(self, row: dict[str, Any]) -> None:
         """Append the metrics of one update; several numbers under one name are told apart by their place."""
-        values = [Summary.Value(tag=tag, simple_value=number) for tag, number in _numbers(row)]
         self._lines.write(row)
         try:
-            self._events.write_event(
-                Event(wall_time=time(), step=row["steps"], summary=Summary(value=values))
-            )
-            self._events.flush()
+            self._events.write(row["steps"], _numbers(row))
         except OSError as error:
             raise self._lines.cant(error) from None
 

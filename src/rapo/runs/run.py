@@ -3,15 +3,15 @@
 config.json               the resolved configuration
 metrics.jsonl             a line for every update
 tensorboard/              the same, for TensorBoard
-heatmap.jsonl             what the critic expects under other dynamics, every now and then
 checkpoint.safetensors    all state, to resume from and to take the policy from
-sweep.csv, search.json    how the policy does under other dynamics, once it was looked at
-tracking.csv, paths.csv   how it flies the reference of the test, for tasks that have one
+failure.txt               why a run of a grid failed, if it did
+
+Measurements leave files of their own: `files` of each `rapo.evaluation.measurement.Measurement` names them.
 """
 
 import fcntl
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from math import isfinite
@@ -34,7 +34,7 @@ from rapo.training.loop import Training
 from rapo.world.engines import ENGINE
 from rapo.world.task import Task
 
-CONFIG, CHECKPOINT = "config.json", "checkpoint.safetensors"
+CONFIG, CHECKPOINT, FAILURE = "config.json", "checkpoint.safetensors", "failure.txt"
 
 
 class Display(Protocol):
@@ -107,6 +107,20 @@ class Run:
         """The policy as it was when the run last saved: call it with observations `[N, observation]`."""
         training = self.trained(threads=1)
         return actor(training.config.task, training.learner)
+
+
+def trained_runs(folders: Sequence[Path], task: Task | None = None) -> list[Run]:
+    """The runs of these folders, refused before any work if one of them has no policy to measure.
+
+    task: of runs whose task is not built in.
+    """
+    if not folders:
+        raise InputError("no runs were given: give the folders of one or more")
+    runs = [Run(folder, task) for folder in folders]
+    for run in runs:
+        run.config()
+        run.check_trained()
+    return runs
 
 
 def create(config: Config, folder: Path) -> Run:

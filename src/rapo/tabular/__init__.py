@@ -1,4 +1,4 @@
-"""Exact robust MDPs: finite states and actions, and a ball around every row of the nominal kernel."""
+"""Exact robust MDPs: finite states and actions, and around each row of the nominal kernel a ball."""
 
 from rapo.tabular.classic import inventory, machine_replacement, random_mdp, slippery_grid
 from rapo.tabular.ensemble import WorstCase, joint, split
@@ -6,20 +6,19 @@ from rapo.tabular.markov import exact_value, occupancy
 from rapo.tabular.mdp import Mdp
 from rapo.tabular.operator import BALLS, Ball, backup, worst_kernel
 from rapo.tabular.solve import (
-    Evaluated,
+    PolicyValue,
     Solved,
     advantage,
     evaluate,
     policy_iteration,
-    robust_occupancy,
     value_iteration,
 )
 
 __all__ = [
     "BALLS",
     "Ball",
-    "Evaluated",
     "Mdp",
+    "PolicyValue",
     "Solved",
     "WorstCase",
     "advantage",
@@ -32,7 +31,6 @@ __all__ = [
     "occupancy",
     "policy_iteration",
     "random_mdp",
-    "robust_occupancy",
     "slippery_grid",
     "split",
     "value_iteration",

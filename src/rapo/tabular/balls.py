@@ -1,9 +1,9 @@
-"""The worst expectation within balls other than KL's, for many rows at once: chi-square and total variation.
+"""The worst expectation within a chi-square or a total-variation ball, for many rows at once.
 
-Both take values `[..., K]`, weights p `[..., K]` or `[K]` (0 for padding, which is never chosen) and a budget
-`[...]` for each row or one for all, as `rapo.learner.dual.solve` does for KL. Neither iterates: a sort finds
-which values keep their weight, and the rest is arithmetic. Rows without spread and budgets of 0 give the
-mean; budgets that allow it give the minimum, shared by all who have it.
+Both functions take values `[..., K]`, weights p `[..., K]` or `[K]` (0 for padding, which gets no weight) and
+a budget `[...]` for each row or one for all, as `rapo.learner.dual.solve` does for KL. Neither iterates: a
+sort finds which values keep their weight, and the rest is arithmetic. Rows of equal values and budgets of 0
+give the mean. Budgets that allow it give the minimum, with the weight shared by all lowest values.
 """
 
 from typing import NamedTuple
@@ -14,24 +14,24 @@ from jax import Array
 from rapo.learner import dual
 
 
-class Worst(NamedTuple):
-    """The worst expectation of every row, and what attains it."""
+class WorstExpectation(NamedTuple):
+    """The worst expectation of every row, and the weights that attain it."""
 
     value: Array
     """`[...]`, the worst expectation."""
     weights: Array
     """`[..., K]`, the worst weights; also the gradient of the value with respect to the values."""
     rounding: Array
-    """`[...]`, how far rounding may have moved the value: much, where a huge budget meets a tiny variance."""
+    """`[...]`, how far rounding may have moved the value; large for huge budgets and tiny variances."""
 
 
 class _Rows(NamedTuple):
-    """Rows in units of their own range, with what both balls need to know of them."""
+    """Rows in units of their own range, as both balls need them."""
 
     values: Array
-    """`[..., K]`, those without weight replaced by the lowest."""
+    """`[..., K]`; values without weight are replaced by the lowest one."""
     height: Array
-    """`[..., K]`, 0 for the lowest value and 1 for the highest; 1 without weight."""
+    """`[..., K]`, 0 for the lowest value and 1 for the highest; 1 for values without weight."""
     weights: Array
     budget: Array
     lowest: Array
@@ -39,11 +39,11 @@ class _Rows(NamedTuple):
     flat: Array
 
 
-def chi_square(values: Array, weights: Array, budget: Array | float) -> Worst:
+def chi_square(values: Array, weights: Array, budget: Array | float) -> WorstExpectation:
     """The lowest mean of each row under weights q with sum p (q/p - 1)^2 within the budget.
 
-    They are q ~ p (c - value)_+. On the values below c, of mass P, mean m and variance s, the budget b is met
-    by q = p/P (1 + (m - value) sqrt((P (1 + b) - 1) / s)).
+    These are q ~ p (c - value)_+ with a cut c. On the values below c, of mass P, mean m and variance s, the
+    budget b is met by q = p/P (1 + (m - value) sqrt((P (1 + b) - 1) / s)).
     """
     rows = _rows(values, weights, budget)
     height, p = _sorted(rows)
@@ -69,10 +69,10 @@ def chi_square(values: Array, weights: Array, budget: Array | float) -> Worst:
     return _worst(rows, q / q.sum(axis=-1, keepdims=True), rows.budget >= reach, rounding)
 
 
-def total_variation(values: Array, weights: Array, budget: Array | float) -> Worst:
+def total_variation(values: Array, weights: Array, budget: Array | float) -> WorstExpectation:
     """The lowest mean of each row under weights q with 1/2 sum |q - p| within the budget.
 
-    The budget is the mass that moves, from the highest values to the lowest; what has no weight gets none.
+    The budget is the mass that moves from the highest values to the lowest; values without weight get none.
     """
     rows = _rows(values, weights, budget)
     height, p = _sorted(rows)
@@ -115,11 +115,11 @@ def _lowest_mass(rows: _Rows) -> Array:
     return jnp.where(rows.lowest, rows.weights, 0).sum(axis=-1)
 
 
-def _worst(rows: _Rows, q: Array, minimum: Array, rounding: Array) -> Worst:
-    """Put the exact answers where there are any: the mean, or the minimum."""
+def _worst(rows: _Rows, q: Array, minimum: Array, rounding: Array) -> WorstExpectation:
+    """The result, with the exact answer where it is the mean or the minimum."""
     mean_only = rows.flat | (rows.budget <= 0)
     minimum = ~mean_only & minimum
     only_lowest = jnp.where(rows.lowest, rows.weights, 0) / _lowest_mass(rows)[..., None]
     q = jnp.where(mean_only[..., None], rows.weights, jnp.where(minimum[..., None], only_lowest, q))
     value = jnp.where(minimum, rows.values.min(axis=-1), dual.expectation(rows.values, q))
-    return Worst(value, q, jnp.where(mean_only | minimum, 0, rounding))
+    return WorstExpectation(value, q, jnp.where(mean_only | minimum, 0, rounding))

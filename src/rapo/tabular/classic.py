@@ -1,6 +1,6 @@
-"""Classic MDPs, small enough to look at, and random ones: where a budget changes what is best to do.
+"""Three classic MDPs, small enough to look at, and random ones.
 
-All of them give their rewards to pairs of state and action, so the adversary moves states only.
+Rewards depend on state and action only, so that an adversary in the kernel changes next states, not rewards.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from rapo.errors import InputError
 from rapo.tabular.mdp import Mdp
 
 BUDGET = 0.1
-"""A budget at which the best robust policy of each classic MDP is another than the nominal one."""
+"""A KL budget at which each classic MDP has another best policy than without an adversary."""
 MOVES = ("north", "east", "south", "west")
 """The actions of the grid, in their order."""
 PLAN = (
@@ -21,7 +21,7 @@ PLAN = (
     "S....G",
     "#PPPP#",
 )
-"""Two ways from S to G: along the pits, or round the wall."""
+"""The usual grid: two ways lead from S to G, along the pits P or round the wall #."""
 
 _STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
 
@@ -37,9 +37,9 @@ def machine_replacement(
 ) -> Mdp:
     """A machine that wears out, from state 0, as new, to the last one, broken.
 
-    Action 0 operates it: that earns 1, or nothing when broken, and it wears by one state with probability
-    `wear`, by two with probability `jolt`. Action 1 repairs it, which costs `repair`, or `breakdown` when
-    broken, and makes it as new with probability `repaired`; else it stays as it is.
+    Action 0 operates the machine: it earns 1, or nothing when broken, and the machine wears by one state with
+    probability `wear`, by two with probability `jolt`. Action 1 repairs the machine: it costs `repair`, or
+    `breakdown` when broken, and makes the machine as new with probability `repaired`; else nothing changes.
     """
     _count("states", states, 3)
     for name, probability in (("wear", wear), ("jolt", jolt), ("wear + jolt", wear + jolt)):
@@ -65,15 +65,17 @@ def slippery_grid(
 ) -> Mdp:
     """A grid of cells on ice: a move goes to either side of where it was meant to with probability `slip`.
 
-    In the plan, '#' is a wall, 'G' a goal, 'P' a pit and everything else is free; a move against a wall or
-    the edge stays where it is. In a goal or a pit every action earns `goal` or `pit` and ends it all. States
-    are the cells that are no wall, row by row, and at last the end, which earns nothing; actions are `MOVES`.
+    In the plan, '#' is a wall, 'G' a goal, 'P' a pit and every other cell is free; a move against a wall or
+    the edge leaves the state as it is. In a goal every action earns `goal`, in a pit `pit`, and then leads to
+    the end. States are the cells that are no wall, row by row, and as the last one the end, which earns
+    nothing. Actions are `MOVES`.
     """
     _probability("slip", slip)
     rows = [str(row) for row in plan]
     if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
         raise InputError(
-            f"a plan with rows of lengths {[len(row) for row in rows]} was given: allowed is one"
+            f"a plan with rows of lengths {[len(row) for row in rows]} was given: allowed are rows of one "
+            "length, from 1"
         )
     cells = [(i, j) for i, row in enumerate(rows) for j, cell in enumerate(row) if cell != "#"]
     state = {cell: index for index, cell in enumerate(cells)}
@@ -102,16 +104,18 @@ def inventory(
     lost: float = 1.0,
     discount: float = 0.95,
 ) -> Mdp:
-    """A shop with room for `capacity` pieces; states are what is in stock, actions what is ordered.
+    """A shop with room for `capacity` pieces: states are the pieces in stock, actions the pieces ordered.
 
-    An order costs `fixed` and `cost` a piece and is there at once; orders beyond the capacity are not
-    allowed. Then d pieces are asked for with probability `demand[d]`: sold ones earn `price`, those that were
-    not there lose `lost` and those left over cost `holding` each. The reward is the mean over the demand.
+    An order costs `fixed` and `cost` a piece and arrives at once; orders beyond the capacity are not allowed.
+    Then d pieces are asked for with probability `demand[d]`: each piece sold earns `price`, each missing one
+    costs `lost` and each one left over costs `holding`. The reward is the mean over the demand.
     """
     _count("capacity", capacity, 1)
     wanted = np.asarray(demand, np.float64)
     if wanted.ndim != 1 or not len(wanted) or not (wanted >= 0).all() or abs(wanted.sum() - 1) > 1e-6:
-        raise InputError("the demand must be a distribution over 0, 1, 2, ... pieces")
+        raise InputError(
+            f"demand {wanted.tolist()} was given: allowed is a distribution over 0, 1, 2, ... pieces"
+        )
     asked = np.arange(len(wanted))
     kernel = np.zeros((capacity + 1, capacity + 1, capacity + 1))
     rewards = np.full((capacity + 1, capacity + 1), -np.inf)
@@ -128,11 +132,13 @@ def inventory(
 def random_mdp(
     rng: np.random.Generator, states: int = 8, actions: int = 3, successors: int = 4, discount: float = 0.9
 ) -> Mdp:
-    """Rewards uniform from 0 to 1; each pair leads to some of the states, by any distribution over them."""
+    """A random MDP: rewards uniform from 0 to 1, random successors and random distributions over them."""
     for name, count in (("states", states), ("actions", actions), ("successors", successors)):
         _count(name, count, 1)
     if successors > states:
-        raise InputError(f"successors {successors} was given: allowed are 1 to {states}, the states")
+        raise InputError(
+            f"successors {successors} was given: allowed are 1 to {states}, the number of states"
+        )
     pairs = (states, actions)
     leads = rng.permuted(np.broadcast_to(np.arange(states), (*pairs, states)), axis=-1)[..., :successors]
     return Mdp(rng.random(pairs), leads.astype(np.int32), rng.dirichlet(np.ones(successors), pairs), discount)

@@ -1,13 +1,13 @@
-"""The worst case over an ensemble: which model, and which of its outcomes, within KL budgets, exactly.
+"""The exact worst case over an ensemble of models and over the outcomes of each, within KL budgets.
 
-K models, drawn from a prior rho, lead to one of T outcomes each: model k to outcome t, of return R[k, t],
-with probability P[k, t]. An adversary picks another mixture w of the models and another law Q[k] of the
-outcomes of each. By the chain rule what it spends is KL(w || rho) + sum_k w_k KL(Q[k] || P[k]).
+There are K models with a prior rho, and T outcomes of each: model k has outcome t, with return R[k, t], with
+probability P[k, t]. An adversary picks another mixture w of the models and another law Q[k] of the outcomes
+of each model. By the chain rule the KL of its choice is KL(w || rho) + sum_k w_k KL(Q[k] || P[k]).
 
-`joint` gives it one budget for both. That has a single multiplier lambda, so that models and outcomes are
-tilted at the same temperature 1/lambda. `split` is what RAPO solves: one budget for the mixture and one for
-the outcomes of each model; its value is never below that of `joint` with their sum. The problem over models
-alone, their outcomes left as they are, is `rapo.robust_value` of their mean returns.
+`joint` gives the adversary one budget for both, so that models and outcomes are tilted at one temperature.
+`split` is what RAPO solves: one budget for the mixture and one for the outcomes of each model. The value of
+`split` is never below that of `joint` with the sum of both budgets. The worst case over models alone is
+`rapo.robust_value` of their mean returns.
 """
 
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ from rapo.robust import robust_value
 
 @dataclass(frozen=True)
 class WorstCase:
-    """What an adversary makes of an ensemble."""
+    """The worst mixture of models and the worst outcomes of each, and the mean return under them."""
 
     value: float
     """The lowest mean return that the budgets allow."""
     weights: Floats
     """`[K]`, the mixture w."""
     laws: Floats
-    """`[K, T]`, the laws Q of the outcomes; a model that has lost all weight keeps its own."""
+    """`[K, T]`, the laws Q of the outcomes; P for a model without weight in the mixture."""
     model_temperature: float
-    """beta, how sharply the mixture is tilted."""
+    """beta, the temperature of the tilt of the mixture."""
     outcome_temperature: Floats
-    """`[K]`, eta, how sharply the outcomes of each model are tilted."""
+    """`[K]`, eta, the temperature of the tilt of each model's outcomes."""
     model_kl: float
     """KL(w || rho)."""
     outcome_kl: float
@@ -42,7 +42,7 @@ class WorstCase:
 
     @property
     def kl(self) -> float:
-        """All that is spent: the KL of the joint law of model and outcome."""
+        """The KL of the joint law of model and outcome: the sum of both parts."""
         return self.model_kl + self.outcome_kl
 
 
@@ -117,14 +117,14 @@ def _ensemble(returns: ArrayLike, laws: ArrayLike, prior: ArrayLike) -> tuple[Fl
 def _distributions(given: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
     given = np.asarray(given, np.float64)
     if given.shape != shape:
-        raise InputError(f"{name} of shape {given.shape} were given: returns as they are allow {shape}")
+        raise InputError(f"{name} of shape {given.shape} were given: allowed is {shape}, to fit the returns")
     sums = given.sum(axis=-1, keepdims=True)
     wrong = (given < 0).any(axis=-1) | ~(np.abs(sums[..., 0] - 1) <= 1e-6)
     if wrong.any():
         row = f" in row {int(np.argmax(wrong))}" if given.ndim > 1 else ""
         entries = np.atleast_2d(given)[int(np.argmax(wrong))]
         raise InputError(
-            f"{name}{row} must not be negative and sum to 1: the smallest is {entries.min():g}, "
-            f"the sum {entries.sum():g}"
+            f"the distribution '{name}'{row} has the smallest number {entries.min():g} and the sum "
+            f"{entries.sum():g}: allowed are numbers from 0 with sum 1"
         )
     return given / sums

@@ -1,7 +1,7 @@
-"""A finite MDP whose pairs of state and action each lead to a few states: the nominal model of a robust one.
+"""A finite MDP, the nominal model of a robust one.
 
-Kernels are kept by successor, `[S, A, M]`, so that a thousand states with fifty successors take no more than
-they need; a dense kernel `[S, A, S]` is brought into the same form.
+Each pair of state and action has a list of at most M successors, `[S, A, M]`, so that a thousand states with
+fifty successors take little memory. `Mdp.dense` makes an MDP from a dense kernel `[S, A, S]`.
 """
 
 from dataclasses import dataclass, replace
@@ -16,20 +16,20 @@ from rapo.errors import InputError
 Ints = NDArray[np.int32]
 
 _SUM = 1e-6
-"""How far the sum of a row may be from 1 before it is no distribution."""
+"""How far the sum of a distribution may be from 1."""
 
 
 @dataclass(frozen=True)
 class Mdp:
     """S states, A actions, M successors at most; checked when it is made.
 
-    An action that a state does not have is marked by a reward of minus infinity; its row is ignored.
+    A reward of minus infinity marks an action that a state does not have; its probabilities are ignored.
     """
 
     rewards: Floats
     """`[S, A]`."""
     successors: Ints
-    """`[S, A, M]`, states; anything where the probability is 0."""
+    """`[S, A, M]`, the states that a pair leads to; any number where the probability is 0."""
     probabilities: Floats
     """`[S, A, M]`, of the successors."""
     discount: float
@@ -45,7 +45,7 @@ class Mdp:
         if probabilities.shape[:2] != rewards.shape or not probabilities.shape[2]:
             raise InputError(
                 f"probabilities of shape {probabilities.shape} were given: "
-                f"allowed is ({states}, {actions}, M) with M from 1, as the rewards are"
+                f"allowed is ({states}, {actions}, M) with M from 1, to fit the rewards"
             )
         successors = np.asarray(self.successors)
         if successors.shape != probabilities.shape or not np.issubdtype(successors.dtype, np.integer):
@@ -128,7 +128,7 @@ class Mdp:
         return kernel
 
     def under(self, probabilities: ArrayLike) -> Self:
-        """The same MDP with other probabilities `[S, A, M]` of its successors; the impossible stays so."""
+        """The same MDP with other probabilities `[S, A, M]`; those that are 0 here must stay 0."""
         probabilities = _array("probabilities", probabilities, 3)
         if probabilities.shape == self.probabilities.shape:
             new = (probabilities > 0) & (self.probabilities == 0) & self.allowed[..., None]
@@ -136,12 +136,12 @@ class Mdp:
                 state, action, place = np.argwhere(new)[0]
                 raise InputError(
                     f"successor number {place} of action {action} in state {state} was given a probability "
-                    f"of {probabilities[state, action, place]:g}: allowed is 0, as before"
+                    f"of {probabilities[state, action, place]:g}: allowed is 0, as in the MDP itself"
                 )
         return replace(self, probabilities=probabilities)
 
     def distribution(self, policy: ArrayLike) -> Floats:
-        """A policy as distributions over actions `[S, A]`, given as such or as actions `[S]`."""
+        """A policy as distributions over actions `[S, A]`, from such distributions or from actions `[S]`."""
         policy = np.asarray(policy)
         if policy.shape == (self.states,) and np.issubdtype(policy.dtype, np.integer):
             if (policy < 0).any() or (policy >= self.actions).any():
@@ -154,7 +154,10 @@ class Mdp:
             )
         policy = np.asarray(policy, np.float64)
         if not (policy >= 0).all() or not np.allclose(policy.sum(axis=1), 1, rtol=0, atol=_SUM):
-            raise InputError("a policy must have a distribution over actions for each state")
+            raise InputError(
+                "a policy with a row that is no distribution over actions was given: allowed are rows of "
+                "numbers from 0 with sum 1"
+            )
         if (policy[~self.allowed] > 0).any():
             state, action = np.argwhere(~self.allowed & (policy > 0))[0]
             raise InputError(f"the policy takes action {action} in state {state}, which does not have it")
@@ -162,7 +165,7 @@ class Mdp:
 
 
 def numbers(name: str, given: ArrayLike) -> Floats:
-    """A new array of what was given, refused where it is no numbers."""
+    """A new array of the given numbers; an error names it if it can't be read as numbers."""
     try:
         return np.array(given, np.float64)
     except (TypeError, ValueError):

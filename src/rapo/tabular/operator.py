@@ -2,10 +2,10 @@
 
     r(s, a) + gamma * the lowest mean of V(s') under any p(. | s, a) in a ball around the nominal one
 
-The ball is one of KL divergence, solved by the very function the learner uses, or for comparison one of
-chi-square divergence or total variation. Sweeps that follow each other keep their temperatures up by a step
-each instead of solving anew. A temperature that is not quite optimal still gives a bound on
-either side: the dual from below, some feasible distribution from above.
+The ball is one of KL divergence, solved by the function that the learner uses, or for comparison one of
+chi-square divergence or total variation. From sweep to sweep `apply_again` improves the temperatures of the
+sweep before instead of solving anew. A temperature that is not quite optimal still gives bounds on the value:
+the dual from below, a feasible distribution from above.
 """
 
 from typing import Literal, NamedTuple
@@ -27,7 +27,7 @@ BALLS: tuple[Ball, ...] = ("kl", "chi-square", "total-variation")
 
 
 class Model(NamedTuple):
-    """An MDP and its budget on the device."""
+    """An MDP and its budget as JAX arrays."""
 
     rewards: Array
     """`[S, A]`."""
@@ -42,24 +42,24 @@ class Model(NamedTuple):
 
 
 class Backup(NamedTuple):
-    """What the operator gives for every pair, all `[S, A]` but the last."""
+    """The result of the operator for every pair of state and action, all `[S, A]` but the last."""
 
     lower: Array
-    """Never above the true value."""
+    """A lower bound on the true result."""
     upper: Array
-    """Never below it."""
+    """An upper bound on the true result."""
     temperature: Array
-    """Of the tilt; 0 in balls other than KL."""
+    """The temperature of the tilt; 0 in balls other than KL."""
     weights: Array
     """`[S, A, M]`, the worst probabilities of the successors."""
 
 
 def model(mdp: Mdp, budget: ArrayLike) -> Model:
-    """The arrays of an MDP and its budget, checked; to be called where double precision is on."""
+    """An MDP and its budget, checked, as JAX arrays; to be called with double precision switched on."""
     budget = numbers("budgets", budget)
     if budget.shape not in ((), mdp.rewards.shape):
         raise InputError(
-            f"budgets of shape {budget.shape} were given: allowed are one number and {mdp.rewards.shape}"
+            f"budgets of shape {budget.shape} were given: allowed are one number or shape {mdp.rewards.shape}"
         )
     good = np.isfinite(budget) & (budget >= 0)
     if not good.all():
@@ -69,7 +69,7 @@ def model(mdp: Mdp, budget: ArrayLike) -> Model:
 
 
 def check_ball(ball: str) -> None:
-    """Refuse what is no ball."""
+    """Refuse a name that is none of `BALLS`."""
     if ball not in BALLS:
         raise InputError(f"ball '{ball}' was given: allowed are {', '.join(BALLS)}")
 
@@ -92,7 +92,7 @@ def apply(model: Model, value: Array, ball: Ball) -> Backup:
 
 
 def apply_again(model: Model, value: Array, temperature: Array) -> tuple[Array, Array, Array]:
-    """Bounds within a KL ball from the temperature of much the same values, and a better temperature."""
+    """Bounds within a KL ball, and improved temperatures, from temperatures `[S, A]` of similar values."""
     found = dual.bounds(value[model.successors], model.probabilities, model.budget, temperature)
     lower, upper = (model.rewards + model.discount * end for end in (found.lower, found.upper))
     return lower, upper, found.temperature
@@ -103,12 +103,12 @@ def apply_nominal(model: Model, value: Array) -> Array:
     return model.rewards + model.discount * jnp.sum(model.probabilities * value[model.successors], axis=-1)
 
 
-def _bounds(rows: Array, model: Model, solved: dual.Robust) -> tuple[Array, Array]:
-    """Values that enclose the worst expectation of each row, wherever the search for a temperature stopped.
+def _bounds(rows: Array, model: Model, solved: dual.KlWorstExpectation) -> tuple[Array, Array]:
+    """Bounds on the worst expectation of each row that hold at any temperature the search may end with.
 
-    Above: the tilted mean where it is feasible; else the mean under a mixture of tilted and nominal weights,
-    whose KL is at most its share of the tilted one's. Below: the dual, or the lowest value where rounding hid
-    the spread of a row and nothing was tilted.
+    The upper bound is the tilted mean if the tilted weights are in the ball; else the mean under a mixture of
+    tilted and nominal weights that is in it, because KL is convex. The lower bound is the dual, or the lowest
+    value where a row's spread is so small that the solver tilted nothing.
     """
     mean = dual.expectation(rows, model.probabilities)
     over = solved.kl > model.budget
@@ -134,7 +134,7 @@ def worst_kernel(mdp: Mdp, value: ArrayLike, budget: ArrayLike, ball: Ball = "kl
 
 
 def solved(mdp: Mdp, value: ArrayLike, budget: ArrayLike, ball: Ball = "kl") -> Backup:
-    """All there is to know about the operator on values `[S]`."""
+    """The operator on values `[S]`: bounds, temperatures and worst probabilities."""
     check_ball(ball)
     value = numbers("values", value)
     if value.shape != (mdp.states,):

@@ -1,7 +1,8 @@
-"""Robust evaluation, value iteration and policy iteration, each to a tolerance that is certified.
+"""Robust evaluation, value iteration and policy iteration, each with a certified bound on its error.
 
-The operator T is a contraction: where T V is known within d, V is within (|T V - V| + d) / (1 - gamma) of its
-fixed point, and `error` is that bound with an allowance for rounding. A budget of 0 means ordinary MDPs.
+The robust operator T is a contraction: if T V is known within d, then V is within
+(|T V - V| + d) / (1 - gamma) of T's fixed point. `error` is that bound with an allowance for rounding. A
+budget of 0 gives the ordinary MDP.
 """
 
 from dataclasses import dataclass
@@ -17,39 +18,39 @@ from numpy.typing import ArrayLike, NDArray
 from rapo.arrays import Floats
 from rapo.errors import InputError
 from rapo.tabular import operator
-from rapo.tabular.markov import average, exact_value, occupancy
+from rapo.tabular.markov import average, exact_value
 from rapo.tabular.mdp import Mdp
 from rapo.tabular.operator import Ball, Model
 
 TOLERANCE = 1e-8
-"""Where none is given; see `_checked_tolerance`."""
+"""The tolerance if none is given; `_checked_tolerance` raises it for large values."""
 BEHIND = 0.1
-"""How far apart bounds may be, beside what a sweep changes: it costs a few sweeps more at the end."""
+"""How far apart the two bounds of a sweep may be, as a share of what the sweep changes."""
 _ROUNDING = 64 * np.finfo(np.float64).eps
-"""Share of the largest value by which rounding may falsify one application of the operator."""
+"""Error of one application of the operator by rounding, as a share of the largest value."""
 _MOST = 200
-"""Linear solves of an evaluation and policies of an iteration, at most; they need a handful."""
+"""The most linear solves of an evaluation, and policies of a policy iteration; a handful is usual."""
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class PolicyValue:
     """The robust value of a policy."""
 
     value: Floats
     """`[S]`."""
     action_value: Floats
-    """`[S, A]`, of taking an action once and following the policy then, all of it in the worst case."""
+    """`[S, A]`, the robust value of taking an action once and following the policy from then on."""
     temperature: Floats
-    """`[S, A]`, of the worst case's tilt; 0 where nothing is tilted."""
+    """`[S, A]`, the temperature of the worst case's tilt; 0 where nothing is tilted."""
     error: float
-    """How far the value can be from the true one, in any state."""
+    """A bound on how far the value is from the true one, in any state."""
     sweeps: int
     """How often the operator was applied."""
 
 
 @dataclass(frozen=True)
-class Solved(Evaluated):
-    """The best robust value there is, and a policy that attains it within 2 error / (1 - gamma)."""
+class Solved(PolicyValue):
+    """The best robust value of all policies, and a policy that attains it within 2 error / (1 - gamma)."""
 
     policy: NDArray[np.int64]
     """`[S]`, an action for every state."""
@@ -57,11 +58,11 @@ class Solved(Evaluated):
 
 def evaluate(
     mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball = "kl", tolerance: float | None = None
-) -> Evaluated:
+) -> PolicyValue:
     """The robust value of a policy: actions `[S]` or distributions over them `[S, A]`.
 
-    The adversary's own policy iteration: the worst kernel for a value, the value under that kernel, and so
-    on. Values fall at every step, and soon stand still.
+    By policy iteration of the adversary: the worst kernel for a value, the value under that kernel, and so
+    on. Values fall at every step, and converge after a few.
     """
     operator.check_ball(ball)
     tolerance = _checked_tolerance(mdp, tolerance)
@@ -72,7 +73,7 @@ def evaluate(
 
 
 def value_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: float | None = None) -> Solved:
-    """The best robust value and a policy that attains it, by applying the operator until nothing moves."""
+    """The best robust value and a policy that attains it, by applying the operator until it converges."""
     operator.check_ball(ball)
     tolerance = _checked_tolerance(mdp, tolerance)
     gamma = mdp.discount
@@ -91,7 +92,7 @@ def value_iteration(mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: f
 def policy_iteration(
     mdp: Mdp, budget: ArrayLike, ball: Ball = "kl", tolerance: float | None = None
 ) -> Solved:
-    """The same by evaluating a policy, improving it where that pays, and so on: few steps, but long ones."""
+    """The best robust value and a policy that attains it, by evaluating and improving a policy in turns."""
     operator.check_ball(ball)
     tolerance = _checked_tolerance(mdp, tolerance)
     gamma = mdp.discount
@@ -108,25 +109,20 @@ def policy_iteration(
             error = found.error + float(gain.max()) / (1 - gamma)
             return Solved(found.value, found.action_value, found.temperature, error, sweeps, policy)
         policy = np.where(better, found.action_value.argmax(axis=1), policy)
-    raise InputError(f"{_MOST} policies were tried to a tolerance of {tolerance:g}, and none was the last")
+    raise InputError(
+        f"policy iteration to a tolerance of {tolerance:g} did not end after {_MOST} policies: "
+        "give a larger tolerance"
+    )
 
 
 def advantage(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball = "kl") -> Floats:
-    """How much better `[S, A]` an action is than the policy's own, all of it in the policy's worst case."""
+    """The robust advantage `[S, A]`: an action's robust value less that of the policy."""
     found = evaluate(mdp, policy, budget, ball)
     return found.action_value - found.value[:, None]
 
 
-def robust_occupancy(
-    mdp: Mdp, policy: ArrayLike, budget: ArrayLike, initial: ArrayLike | None = None, ball: Ball = "kl"
-) -> Floats:
-    """The discounted share of time `[S]` that the policy spends in each state in its own worst case."""
-    value = evaluate(mdp, policy, budget, ball).value
-    return occupancy(mdp.under(operator.worst_kernel(mdp, value, budget, ball)), policy, initial)
-
-
-def _evaluate(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball, tolerance: float) -> Evaluated:
-    """Within the tolerance, or else as near as it came."""
+def _evaluate(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball, tolerance: float) -> PolicyValue:
+    """The robust value of a policy within the tolerance, or with the smallest error that was reached."""
     chosen = mdp.distribution(policy)
     value, best = exact_value(mdp, chosen), None
     for sweeps in range(1, _MOST + 1):
@@ -136,7 +132,7 @@ def _evaluate(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball, tolera
         residual = np.abs(average(chosen, lower) - value).max()
         rounding = _ROUNDING * np.abs(value).max()
         error = float((residual + unsure + rounding) / (1 - mdp.discount))
-        found = Evaluated(value, lower, np.asarray(step.temperature), error, sweeps)
+        found = PolicyValue(value, lower, np.asarray(step.temperature), error, sweeps)
         if error <= tolerance:
             return found
         if best is not None and sweeps > 10 and error >= 0.5 * best.error:
@@ -148,9 +144,9 @@ def _evaluate(mdp: Mdp, policy: ArrayLike, budget: ArrayLike, ball: Ball, tolera
 
 
 def sweep(model: Model, value: Array, temperature: Array, ball: Ball | None) -> tuple[Array, Array, Array]:
-    """The operator bounded from both sides and its temperatures, all `[S, A]`; plain without a ball.
+    """Lower and upper bounds and temperatures, all `[S, A]`; of the ordinary operator if `ball` is None.
 
-    The temperatures are those of the sweep before, a step nearer to the best.
+    temperature: `[S, A]`, of the sweep before, from which a KL ball goes on.
     """
     if ball is None:
         plain = operator.apply_nominal(model, value)
@@ -164,15 +160,15 @@ def sweep(model: Model, value: Array, temperature: Array, ball: Ball | None) -> 
 def _iterate(
     model: Model, value: Array, tolerance: float, limit: int, ball: Ball | None
 ) -> tuple[Array, ...]:
-    """Value iteration, warm from sweep to sweep: value, bounds from below, temperatures, error and sweeps.
+    """Value iteration: value, lower bounds, temperatures, error, sweeps and the last sweep's change.
 
-    Temperatures may fall behind the values, at first and where a very low value among the successors is rare:
-    where the bounds are too far apart, or the values have not converged when they should have, the search
-    is done anew.
+    Each sweep improves the temperatures of the sweep before. These may fall behind the values, at first and
+    where a very low value among the successors is rare. If the bounds are then too far apart, or the values
+    have not converged in half of the allowed sweeps, the sweep solves for its temperatures anew.
     """
 
     def measure(step: tuple[Array, Array, Array], value: Array) -> tuple[Array, ...]:
-        """The new value, how far it moved, how unsure it is and what rounding may have done to it."""
+        """The new value, how far it moved, how far its bounds are apart, and its rounding error."""
         moved = step[0].max(axis=1)
         unsure = jnp.max(step[1].max(axis=1) - moved)
         return moved, jnp.abs(moved - value).max(), unsure, _ROUNDING * jnp.abs(moved).max()
@@ -192,7 +188,7 @@ def _iterate(
     first = (value, pairs, pairs, jnp.inf, 0, jnp.inf)
 
     def going(state: tuple[Any, ...]) -> Array:
-        """Until the tolerance is reached, or nothing moves but the last digits."""
+        """Whether to sweep again: the tolerance is not reached, and more than the last digits change."""
         value, _, _, error, sweeps, change = state
         return (error > tolerance) & (change > _ROUNDING / 16 * jnp.abs(value).max()) & (sweeps < limit)
 
@@ -200,7 +196,7 @@ def _iterate(
 
 
 def _checked_tolerance(mdp: Mdp, tolerance: float | None) -> float:
-    """As given; else `TOLERANCE`, or for large values and discounts near 1 what rounding allows with ease."""
+    """The given tolerance; else `TOLERANCE`, or `_easy` if that is larger."""
     if tolerance is None:
         return max(TOLERANCE, _easy(mdp))
     if not isinstance(tolerance, int | float) or not 0 < tolerance < inf:
@@ -209,12 +205,12 @@ def _checked_tolerance(mdp: Mdp, tolerance: float | None) -> float:
 
 
 def _easy(mdp: Mdp) -> float:
-    """A tolerance that rounding allows with ease, whatever the policy."""
+    """A tolerance that double precision allows for any policy; it grows with values and discount."""
     size = np.abs(mdp.rewards[mdp.allowed]).max() / (1 - mdp.discount)
     return float(8 * _ROUNDING * size / (1 - mdp.discount))
 
 
 def _too_fine(tolerance: float, reached: float) -> InputError:
     return InputError(
-        f"tolerance {tolerance:g} was asked for: here double precision allows {2 * reached:.1e}"
+        f"tolerance {tolerance:g} was asked for: for this MDP double precision allows {2 * reached:.1e}"
     )

@@ -1,12 +1,12 @@
-"""Every statement of the paper, part by part, and what becomes of it when it is computed.
+"""The statements of the paper, each checked by computing it on random and on classic problems.
 
     import rapo.theory
 
     for one in rapo.theory.check_all(names=["duality"]):
         print(one.statement.title, one.verdict, one.finding.measured)
 
-Statements live in modules of this package that end in `STATEMENTS`; a part, which is one of them or several,
-is a line of `PARTS`.
+The modules of `rapo.theory.statements` have the statements. `PARTS` groups them; to add a module, add its
+name to a part.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def _part(name: str, short: str, title: str, *modules: str) -> Part:
-    """The statements of one module, or of several that belong together."""
+    """A part with the statements of one module, or of several that belong together."""
     found = (import_module(f"{__name__}.statements.{module}").STATEMENTS for module in modules)
     return Part(name, short, title, tuple(one for statements in found for one in statements))
 
@@ -73,6 +73,6 @@ def check_all(
 ) -> list[Checked]:
     """Check all statements, or those with these names, in the order of the parts.
 
-    progress: called before each, with the statement and how many were checked before it.
+    progress: called before each check, with the statement and how many were checked before it.
     """
     return check_each(find(names, PARTS), seed, progress)

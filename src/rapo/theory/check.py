@@ -1,7 +1,7 @@
-"""Checking statements: each on a random stream of its own, and none of them can stop the others.
+"""Checking statements: each with its own random numbers, and an error in one check does not stop the others.
 
-The stream comes from the seed and the statement's name, so that a statement checked alone gives the figures
-that it gives among all others.
+The random numbers come from the seed and the statement's name, so that a statement gives the same figures
+alone and among all others.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,41 +16,41 @@ from rapo.theory.statement import Finding, Part, Statement, Verdict
 from rapo.world.streams import check_seed
 
 STOPPED = "could not be checked"
-"""What is said in place of a verdict where a check raised an error."""
+"""Shown in place of a verdict if a check raised an error."""
 SHORT = 200
-"""Letters of an error's message that are kept."""
+"""Characters of an error's message that are kept."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A statement and what became of it."""
+    """A statement and what its check found."""
 
     statement: Statement
     finding: Finding
     seconds: float
     as_expected: bool
-    """Whether the verdict is the expected one; never where the check raised an error."""
+    """Whether the verdict is the expected one; False if the check raised an error."""
     stopped: bool = False
-    """Whether the check raised an error, which is then all that was found."""
+    """Whether the check raised an error; `finding` then says which."""
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """The verdict in words, or `STOPPED`."""
         return STOPPED if self.stopped else self.finding.verdict
 
     @property
     def wrong(self) -> bool:
-        """Whether it was found not to hold as it is written."""
+        """Whether the statement was found not to hold as it is written."""
         return not self.stopped and self.finding.verdict is not Verdict.HOLDS
 
     @property
     def surprise(self) -> str:
-        """What was expected instead, in words; empty where it turned out as expected."""
+        """The verdict that was expected, in words; empty if the verdict is as expected."""
         return "" if self.as_expected else f"expected: {self.statement.expected}"
 
 
 def check(statement: Statement, seed: int = 0) -> Checked:
-    """Check one statement, on its own stream of the seed."""
+    """Check one statement with random numbers from the seed and the statement's name."""
     stream = np.random.SeedSequence(check_seed(seed), spawn_key=tuple(statement.name.encode()))
     started = perf_counter()
     try:
@@ -65,7 +65,10 @@ def check(statement: Statement, seed: int = 0) -> Checked:
 def check_each(
     statements: Iterable[Statement], seed: int, progress: Callable[[Statement, int], None]
 ) -> list[Checked]:
-    """Check one after the other, and tell `progress` before each how many were checked before it."""
+    """Check statements one after the other.
+
+    progress: called before each check, with the statement and how many were checked before it.
+    """
     checked: list[Checked] = []
     for statement in statements:
         progress(statement, len(checked))
@@ -85,13 +88,13 @@ def find(names: Sequence[str] | None, parts: Iterable[Part]) -> list[Statement]:
 
 
 def counts(checked: Iterable[Checked]) -> dict[str, int]:
-    """How many statements came to each verdict, the best first; those that none came to are left out."""
+    """How many statements have each verdict, the best verdict first, without those that none has."""
     verdicts = [one.verdict for one in checked]
     return {word: n for word in (*Verdict, STOPPED) if (n := verdicts.count(word))}
 
 
 def totals(checked: Sequence[Checked]) -> str:
-    """What became of all statements, in a sentence."""
+    """How many statements have each verdict, in a sentence."""
     many = f"{len(checked)} {'statement' if len(checked) == 1 else 'statements'}"
     parts = [f"{n} {plural(word, n)}" for word, n in counts(checked).items()]
     surprises = sum(not one.as_expected for one in checked)

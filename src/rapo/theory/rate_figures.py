@@ -1,7 +1,7 @@
-"""Rates as figures: for print, and as the data that the page's script draws.
+"""Figures of rates: files for print, and the data that the script of the page draws.
 
-Both axes are logarithmic, so that a power law is a straight line and its exponent the slope. What was
-measured has points, what was predicted is a dashed line without any.
+Both axes are logarithmic, so that a power law is a straight line and its exponent the slope. Measured curves
+have points; predictions are dashed lines without points.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ KINDS = ("png", "pdf", "svg")
 SIZE = (4.2, 3.6)
 """Inches."""
 HALF = 24
-"""Letters that half of a figure has room for."""
+"""Characters of a legend that half of a figure's width has room for."""
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -36,7 +36,7 @@ def slopes(rate: Rate) -> str:
 
 
 def printed(rate: Rate) -> Figure:
-    """The figure for print."""
+    """A rate as a Matplotlib figure for print."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=SIZE, layout="constrained")
         FigureCanvasAgg(figure)
@@ -66,7 +66,7 @@ def printed(rate: Rate) -> Figure:
 
 
 def interactive(rate: Rate) -> dict[str, Any]:
-    """The figure of the page."""
+    """A rate as the data from which the page's script draws a figure."""
     lines, looks = [], {}
     for curve, look in _looks(rate):
         x, y = drawable(curve)
@@ -77,7 +77,7 @@ def interactive(rate: Rate) -> dict[str, Any]:
 
 
 def drawable(curve: Curve) -> tuple[list[float], list[float]]:
-    """The points that have a place on logarithmic axes."""
+    """The points of a curve that logarithmic axes can show: finite and above 0."""
     points = [
         (x, y)
         for x, y in zip(curve.x, curve.y, strict=True)
@@ -87,7 +87,7 @@ def drawable(curve: Curve) -> tuple[list[float], list[float]]:
 
 
 def _ticks(axis: Axis, values: Sequence[float]) -> None:
-    """Powers of ten, and steps between them where those are few; no formulas, which take long to draw."""
+    """Ticks at powers of ten, and at 2 and 5 times these in a short range; as plain text, not TeX."""
     few = not values or max(values) < 30 * min(values)
     axis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
@@ -95,7 +95,7 @@ def _ticks(axis: Axis, values: Sequence[float]) -> None:
 
 
 def _power(value: float) -> str:
-    """A tick: 0.001 to 10,000 as they are, other powers of ten as powers."""
+    """The text of a tick: 0.001 to 10,000 as numbers, all others as powers of ten."""
     exponent = floor(log10(value) + 1e-9)
     if -4 < exponent < 5:
         return f"{value:,.6g}"

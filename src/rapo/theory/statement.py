@@ -1,8 +1,8 @@
-"""A statement of the paper, what checking it found, and the pieces that checks share.
+"""What a statement of the paper is, what a check of it finds, and the figures of rates in a finding.
 
-A check computes: it draws instances from the generator it is given, measures, and lets the measurements
-decide the verdict. What we expect stands beside it, so that a change that breaks a statement is noticed,
-and so is a counterexample that stops being one.
+A check draws instances from the generator that it is given, measures them and decides the verdict by what it
+measured. Each statement also carries the verdict that is expected, so that a change of the code that breaks
+a statement, or a counterexample to one, is noticed.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 
 class Verdict(StrEnum):
-    """What became of a statement."""
+    """Whether a statement holds."""
 
     HOLDS = "holds"
     CORRECTED = "holds with correction"
@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
     @classmethod
     def of(cls, as_written: bool, corrected: bool = False) -> "Verdict":
-        """From whether a statement held as it is written, and whether a corrected one did."""
+        """The verdict if a statement held as it is written, or else if the corrected one did."""
         return cls.HOLDS if as_written else cls.CORRECTED if corrected else cls.FAILS
 
 
@@ -34,12 +34,12 @@ class Curve:
     x: tuple[float, ...]
     y: tuple[float, ...]
     reference: bool = False
-    """Whether it is a prediction, drawn as a line without points."""
+    """Whether the curve is a prediction, drawn as a line without points."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """How fast something shrinks or grows: a straight line where both axes are logarithmic."""
+    """A figure of how fast a quantity shrinks or grows: on logarithmic axes a power law is a line."""
 
     title: str
     x: str
@@ -48,24 +48,24 @@ class Rate:
     """Name of the y axis."""
     curves: tuple[Curve, ...]
     slope: float
-    """As measured on the first curve."""
+    """Measured on the first curve."""
     predicted: float
     """The slope that the statement claims."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What checking a statement found."""
+    """What a check of a statement found."""
 
     measured: str
     """What was measured, with figures."""
     predicted: str
-    """The bound or the prediction it is held against, with figures."""
+    """The bound or the prediction that the measurement is compared with, with figures."""
     verdict: Verdict
     instances: int
     """How many rows, MDPs or draws were looked at."""
     correction: str = ""
-    """What is true instead; of a statement that holds, a note on it."""
+    """What is true instead; for a statement that holds, a note on it."""
     counterexample: str = ""
     """The smallest case in which the statement as written is wrong, with its numbers."""
     rates: tuple[Rate, ...] = ()
@@ -73,15 +73,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Statement:
-    """Something that the paper says, and how to check it."""
+    """A claim of the paper, and the function that checks it."""
 
     name: str
     """Short, with hyphens: for the command line and for file names."""
     title: str
     where: str
-    """The part of the paper it stands in."""
+    """The section of the paper that has the statement."""
     claim: str
-    """The statement in a sentence of ours."""
+    """The statement in one sentence."""
     expected: Verdict
     check: Callable[[np.random.Generator], Finding]
 
@@ -91,15 +91,15 @@ class Part:
     """Statements that belong together."""
 
     name: str
-    """Of the module that they are in, or the first of several."""
+    """The name of the statements' module, or of the first if there are several."""
     short: str
-    """A word or two, for a row of links."""
+    """The title in a word or two, for the page's row of links."""
     title: str
     statements: tuple[Statement, ...]
 
 
 def slope(x: ArrayLike, y: ArrayLike) -> float:
-    """Of the line through points `[n]` on two logarithmic axes, by least squares."""
+    """The slope of the least-squares line through points `[n]` on two logarithmic axes."""
     return float(np.polyfit(np.log(np.asarray(x, float)), np.log(np.asarray(y, float)), 1)[0])
 
 

@@ -1,6 +1,6 @@
-"""The folder that a check of the theory leaves: a page, a figure for each rate, and tables.
+"""The folder that `rapo theory` writes: a page, a figure for each rate, and tables.
 
-`index.html` holds everything; `figures/` has PNG, PDF and SVG for print, `tables/` what was found and the
+`index.html` has everything; `figures/` has PNG, PDF and SVG files for print, `tables/` the findings and the
 points of the figures as CSV. The same seed writes the same files.
 """
 
@@ -15,13 +15,13 @@ from rapo.reporting.tables import Table
 from rapo.theory.check import Checked
 from rapo.theory.rate_figures import KINDS, printed
 from rapo.theory.statement import Part
-from rapo.theory.theory_page import Page
+from rapo.theory.theory_page import TheoryPage
 
 PAGE = "index.html"
 
 
 def write(checked: Sequence[Checked], parts: Sequence[Part], out: Path, seed: int) -> Path:
-    """Write all files, the page last; return it."""
+    """Write all files, the page last; return the path of the page."""
     prepared(out, "theory")
     output = Output(out, [one.statement.name for one in checked])
     files = {
@@ -33,13 +33,13 @@ def write(checked: Sequence[Checked], parts: Sequence[Part], out: Path, seed: in
         for one in checked
     }
     tables = output.table(None, _statements(checked), _rates(checked))
-    page = Page(checked, parts, seed, files, tables)
+    page = TheoryPage(checked, parts, seed, files, tables)
     write_atomically(out / PAGE, page.html().encode())
     return out / PAGE
 
 
 def _statements(checked: Sequence[Checked]) -> Table:
-    """What was found, a row for each statement."""
+    """The table of findings, a row for each statement."""
     rows = [
         {
             "name": one.statement.name,
@@ -61,7 +61,7 @@ def _statements(checked: Sequence[Checked]) -> Table:
 
 
 def _rates(checked: Sequence[Checked]) -> Table | None:
-    """Every point of every figure."""
+    """The table of all points of all figures; None if there are no figures."""
     rows = [
         {
             "name": one.statement.name,

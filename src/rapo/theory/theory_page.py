@@ -1,7 +1,7 @@
-"""The page of the theory: totals, a table of all statements, and a card for each with what was measured.
+"""The page of `rapo theory`: totals, a table of all statements, and a card for each statement.
 
-Text is escaped where it is put in; `rapo.reporting.page_frame` puts the page around it. No verdict is told
-by its colour alone: a mark and words say the same.
+This module writes the HTML of the page's body and escapes all texts in it; `rapo.reporting.page_frame` adds
+the rest of the page. A verdict is never shown by its colour alone, but also by a mark and in words.
 """
 
 import re
@@ -22,7 +22,7 @@ SIGNS: dict[str, tuple[str, str]] = {
     Verdict.FAILS: ("bad", "✗"),
     STOPPED: ("bad", "!"),
 }
-"""The class and the mark of each verdict."""
+"""The CSS class and the mark of each verdict."""
 READING = (
     (
         "Holds",
@@ -55,8 +55,8 @@ MEASURED = ("Measured", "Bound or prediction")
 
 
 @dataclass(frozen=True)
-class Page:
-    """What goes on the page."""
+class TheoryPage:
+    """The findings, and the links to files, that the page shows."""
 
     checked: Sequence[Checked]
     parts: Sequence[Part]
@@ -67,7 +67,7 @@ class Page:
     """Links to the tables."""
 
     def html(self) -> str:
-        """The whole file."""
+        """The HTML of the whole page."""
         groups = self._groups()
         places = [("summary", "Summary"), *((f"part-{part.name}", part.short) for part, _ in groups)]
         frame = Frame(
@@ -179,7 +179,7 @@ def _facts(facts: Mapping[str, str], kind: str = "") -> str:
 
 
 def _typeset(text: str) -> str:
-    """The HTML of a text, with minus signs before quantities and in exponents: no line is broken there."""
+    """The HTML of a text, with hyphens that mean minus as minus signs, where no browser breaks a line."""
     return with_code(re.sub(r"(?<![\w)-])-(?=[\w.(])|(?<=\de)-(?=\d)", "\N{MINUS SIGN}", text))
 
 

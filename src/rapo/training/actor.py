@@ -1,4 +1,4 @@
-"""A trained policy for use: observations in, controls out, without noise."""
+"""A trained policy for use outside training: observations in, controls out, without noise."""
 
 from dataclasses import dataclass
 
@@ -11,17 +11,19 @@ from rapo.training.update import Learner
 from rapo.world.task import Task
 
 BLOCK = 64
-"""Rows that a policy is asked for at a time: products of other sizes round otherwise, and so do products in
-single precision at another place among the rows."""
+"""Rows of observations in one matrix product: in products of other sizes the same row would be rounded
+differently. (In single precision a row's place in the product matters too.)"""
 
 
 @dataclass(frozen=True)
 class Actor:
-    """A trained policy for use: observations in, controls out, without noise."""
+    """A trained policy: observations in, controls out, without noise."""
 
     policy: HostPolicy
     low: Floats
+    """`[action]`, the smallest controls."""
     high: Floats
+    """`[action]`, the largest controls."""
 
     def __call__(self, observation: Floats) -> NDArray[np.floating]:
         """Controls `[N, action]` for observations `[N, observation]`; a row does not depend on the others."""
@@ -33,6 +35,6 @@ class Actor:
 
 
 def actor(task: Task, learner: Learner) -> Actor:
-    """The policy of a learner."""
+    """The policy of a learner as an actor for its task."""
     policy = HostPolicy(learner.players[0].parameters.policy, learner.observations, np.float64)
     return Actor(policy, *task.action_range)

@@ -1,4 +1,4 @@
-"""What a training run is made of: task, algorithm, settings, steps and seed.
+"""What decides a training run: task, algorithm, settings, steps, seed and engine.
 
 The default settings were chosen by runs of PPO on Hopper and Walker2d: `results/base-learner.csv`.
 """
@@ -14,8 +14,8 @@ from rapo.algorithms.mixture import Boltzmann
 from rapo.algorithms.spec import Algorithm
 from rapo.errors import InputError
 from rapo.learner.networks import HIDDEN
-from rapo.learner.ppo_update import Settings as PpoSettings
-from rapo.ranges import AT_LEAST_1, POSITIVE, SHARE, Within, check_ranges
+from rapo.learner.ppo_update import PpoSettings
+from rapo.ranges import AT_LEAST_1, DISCOUNT, NOT_NEGATIVE, POSITIVE, SHARE, check_ranges
 from rapo.training.options import NOT_LEARNED, options, parts, values, with_options
 from rapo.world.engines import ENGINE, check_engine
 from rapo.world.find_task import TASKS, find_task
@@ -25,26 +25,26 @@ from rapo.world.task import Task
 
 @dataclass(frozen=True)
 class Settings:
-    """How every algorithm collects and learns."""
+    """The settings that all algorithms share."""
 
     num_envs: Annotated[int, AT_LEAST_1] = 32
     """Environments stepped together."""
     horizon: Annotated[int, AT_LEAST_1] = 64
-    """Steps of each environment between updates."""
-    discount: Annotated[float, Within(0, 1, open_high=True)] = 0.99
-    """gamma, what a reward is worth one step later."""
+    """Steps of each environment between two updates."""
+    discount: Annotated[float, DISCOUNT] = 0.99
+    """Discount factor gamma: what a reward is worth one step later."""
     gae_lambda: Annotated[float, SHARE] = 0.95
-    """How far advantages look ahead beyond one-step targets."""
+    """lambda of generalised advantages: 0 uses one-step targets only, 1 sums them up to the end."""
     learning_rate: Annotated[float, POSITIVE] = 3e-4
-    """Adam's, at first."""
+    """Adam's learning rate when training begins."""
     final_rate: Annotated[float, SHARE] = 0.0
-    """The share of it that is left at the end; it falls linearly."""
+    """Share of the learning rate that is left when training ends; the rate falls linearly."""
     hidden: Annotated[tuple[int, ...], AT_LEAST_1] = HIDDEN
     """Sizes of the hidden layers of policy and critic."""
     first_std: Annotated[float, POSITIVE] = 1.0
-    """Standard deviation of the first actions, in units of the action."""
-    heatmap_every: Annotated[int, Within(0)] = field(default=40, metadata=NOT_LEARNED)
-    """Updates between two rows of the value heatmaps; 0 means none."""
+    """Standard deviation of the policy's actions when training begins, in units of the action."""
+    heatmap_every: Annotated[int, NOT_NEGATIVE] = field(default=40, metadata=NOT_LEARNED)
+    """Updates between two rows of the value heatmaps; 0 means no heatmaps."""
     ppo: PpoSettings = field(default_factory=PpoSettings)
     """The PPO update."""
 
@@ -59,7 +59,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that decides what a run does."""
+    """Everything that decides the numbers of a run."""
 
     task: Task
     algorithm: Algorithm
@@ -68,13 +68,13 @@ class Config:
     """Environment steps to learn from, rounded up to whole updates."""
     seed: int
     engine: str = ENGINE
-    """What simulates."""
+    """The name of the engine that simulates."""
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
         check_engine(self.engine)
         if self.steps < 1:
-            raise InputError(f"{self.steps} steps were asked for: it must be at least 1")
+            raise InputError(f"{self.steps} steps were asked for: allowed are whole numbers from 1")
         draws, mixture = self.algorithm.dynamics, self.algorithm.mixture
         nominal = isinstance(draws, Ensemble) and draws.rollout == "nominal"
         if nominal and isinstance(mixture, Boltzmann) and mixture.score == "played":
@@ -125,7 +125,7 @@ def make_config(
     engine: str = ENGINE,
     options: Mapping[str, Any] | None = None,
 ) -> Config:
-    """A configuration with the defaults of its task and algorithm where nothing else is said."""
+    """A configuration: `options` where they are given, else the defaults of the task and the algorithm."""
     kind = find_task(task) if isinstance(task, str) else task
     algorithm = find_algorithm(algo) if isinstance(algo, str) else algo
     if isinstance(task, type) or not (isinstance(task, str | Task)):
@@ -140,10 +140,10 @@ def make_config(
 
 
 def default_options(task: str, algo: str, task_options: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The options that a run of this task and algorithm has where nothing is said, as JSON can hold them.
+    """The options of a run of this task and algorithm if the user gives none, as JSON can hold them.
 
-    task_options: those that the task brings, where it is not built in. Of an algorithm that is not built in
-    only the settings that all algorithms share are known.
+    task_options: the task's own defaults, needed for a task that is not built in. For an algorithm that is
+    not built in, only the settings that all algorithms share are returned.
     """
     if task_options is None:
         task_options = TASKS[task].options if task in TASKS else {}
@@ -152,7 +152,7 @@ def default_options(task: str, algo: str, task_options: Mapping[str, Any] | None
 
 
 def changed_options(chosen: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the options of a run that are not the defaults and change what it learns."""
+    """The options of a run that differ from the defaults and change what is learned."""
     unchanging = {name for name, option in options(Settings()).items() if not option.learned}
     return {
         name: value
@@ -162,9 +162,9 @@ def changed_options(chosen: Mapping[str, Any], defaults: Mapping[str, Any]) -> d
 
 
 def identity(described: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides the numbers of a run, from its description: the same for two runs if those are.
+    """The part of a run's description that decides its numbers: two runs with the same one are repetitions.
 
-    A run folder of before engines had a name was simulated by the usual one.
+    A description without an engine is of a run of the default engine.
     """
     known = {"engine": ENGINE, **described}
     unchanging = [name for name, option in options(Settings()).items() if not option.learned]

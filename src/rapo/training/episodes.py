@@ -1,4 +1,4 @@
-"""Episodes across rollouts: what those that end in a rollout returned."""
+"""Returns and lengths of episodes, which may go on over several rollouts."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from rapo.arrays import Floats
 
 @dataclass
 class Episodes:
-    """What every environment's running episode has gathered so far; one rollout's ends at a time."""
+    """Return and length so far of the episode that each of N environments is in."""
 
     returned: Floats
-    """`[N]`."""
+    """`[N]`, sum of rewards."""
     length: Floats
-    """`[N]`."""
+    """`[N]`, steps."""
 
     def finish(self, reward: ArrayLike, ended: ArrayLike, valid: ArrayLike) -> tuple[Floats, Floats]:
         """Returns and lengths of the episodes that end in a rollout `[T, N]`; diverged ones are left out."""
@@ -33,5 +33,5 @@ class Episodes:
 
 
 def no_episodes(num_envs: int) -> Episodes:
-    """Before the first step."""
+    """Episodes before their first step."""
     return Episodes(np.zeros(num_envs), np.zeros(num_envs))

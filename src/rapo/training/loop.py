@@ -3,7 +3,7 @@
     Task + Dynamics -> Simulator -> Rollout -> robust Targets -> PPO update -> Reweighting -> Simulator
 
 Every algorithm is trained by this loop; what differs between them are the parts of its `Algorithm` record.
-The loop does no I/O: a run folder is written by whoever drives it.
+The loop does no I/O: the caller writes the run folder.
 """
 
 from time import perf_counter
@@ -17,7 +17,7 @@ from rapo.arrays import Bools, Floats
 from rapo.heavy import Array
 from rapo.training.config import Config
 from rapo.training.episodes import no_episodes
-from rapo.training.rollout import Branched, Rollout, Visited, branch, collect, to_learn
+from rapo.training.rollout import BranchedSteps, Rollout, Visited, branch, collect, for_device
 from rapo.training.update import Learner, init, learn
 from rapo.world.engines import make_simulator
 from rapo.world.streams import ACTING, DRAWING, ENSEMBLE, SHUFFLING, stream
@@ -58,7 +58,7 @@ class Training:
         return self.updates * self.config.steps_per_update
 
     def update(self) -> dict[str, Any]:
-        """Once around the loop; returns the metrics."""
+        """Collect a rollout, branch, learn and reweight, once; return the metrics of this update."""
         times = [perf_counter()]
         shares, only = self._wanted()
         rollout, visited = self._collect(keep=only is not None)
@@ -66,8 +66,8 @@ class Training:
         branches = None if visited is None else branch(self.simulator, visited, self.models, only)
         times.append(perf_counter())
         self.learner, report = self._learn(rollout, branches, shares)
-        finished = self.episodes.finish(rollout.reward, rollout.ended, rollout.valid)  # while that computes
-        self._shuffles(self.updates + 1)  # meanwhile, those of the next update
+        finished = self.episodes.finish(rollout.reward, rollout.ended, rollout.valid)  # as that computes
+        self._shuffles(self.updates + 1)  # meanwhile: the orders of the next update
         self.move_mixture()
         times.append(perf_counter())
         self.updates += 1
@@ -77,13 +77,13 @@ class Training:
         return self._metrics(finished, report, np.diff(times))
 
     def move_mixture(self) -> None:
-        """Let new episodes be played under the mixture as it is now."""
+        """Let new episodes draw their models from the mixture as it is now."""
         weights = np.asarray(self.learner.mixture.weights)
         draws, dynamics = self.config.algorithm.dynamics, self.config.task.dynamics
         self.simulator.fresh = draws.fresh(dynamics, self.models, weights)
 
     def _wanted(self) -> tuple[Array | None, Bools | None]:
-        """How much each model weighs in each target, and which branches to take for that, both `[B, K]`."""
+        """The weight of each model in each target, and which branches to simulate for that, both `[B, K]`."""
         rows, weights = self.config.steps_per_update, self.learner.mixture.weights
         shares = self.config.algorithm.targets.shares(self._stream(DRAWING), weights, rows)
         scored = self.config.algorithm.mixture.scored(rows)
@@ -94,7 +94,7 @@ class Training:
         return shares, only
 
     def _collect(self, keep: bool) -> tuple[Rollout, Visited | None]:
-        """Let the policy act, and its opponent push; with `keep`, remember what branches start from."""
+        """A rollout of the policy, and its opponent; with `keep`, also the pairs that branches start from."""
         opponent, task = self.config.algorithm.opponent, self.config.task
         return collect(
             self.simulator,
@@ -108,16 +108,16 @@ class Training:
         )
 
     def _learn(
-        self, rollout: Rollout, branches: Branched | None, shares: Array | None
+        self, rollout: Rollout, branches: BranchedSteps | None, shares: Array | None
     ) -> tuple[Learner, Report]:
-        """Robust targets, PPO update and reweighting, for whoever's turn it is."""
+        """Robust targets, PPO update and reweighting, for the policy or the opponent, whose turn it is."""
         opponent = self.config.algorithm.opponent
         return learn(
             self.learner,
             rollout,
             branches,
             shares,
-            to_learn(self._shuffles(self.updates)),
+            for_device(self._shuffles(self.updates)),
             self.updates / self.config.updates,
             algorithm=self.config.algorithm,
             settings=self.config.settings,
@@ -125,7 +125,7 @@ class Training:
         )
 
     def _shuffles(self, update: int) -> NDArray[np.int32]:
-        """The rows of an update in the order of each epoch, `[epochs, B]`; drawn once if asked for again."""
+        """The order of the rows in each epoch of an update, `[epochs, B]`; that of the last call is kept."""
         if self._shuffled is None or self._shuffled[0] != update:
             rows = np.arange(self.config.steps_per_update, dtype=np.int32)
             rng = stream(self.config.seed, update, SHUFFLING)
@@ -152,5 +152,5 @@ class Training:
         }
 
     def _stream(self, purpose: int) -> np.random.Generator:
-        """Random numbers of this update: the seed and the number of the update say it all."""
+        """A generator for one purpose in this update; it depends on the seed and the update's number only."""
         return stream(self.config.seed, self.updates, purpose)

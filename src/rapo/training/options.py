@@ -1,12 +1,13 @@
 """Options by name: the fields of nested frozen dataclasses, read, checked and replaced.
 
-A record's options are the fields of the record and of the parts it is composed of; what has no such field
-has no such option, so that nothing is ever set that nobody reads. Values may be text, as from a command line.
+A record's options are the fields of the record and of the parts it is composed of. An option that no part has
+is refused, so that no option is set in vain. Values may be text, as from a command line.
 """
 
 import inspect
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from numbers import Real
@@ -32,27 +33,34 @@ class Option:
     name: str
     value: Any
     kind: Any
-    """Its type."""
+    """The type of the option's field."""
     help: str
-    """What it does."""
+    """What the option does."""
     owner: str
-    """The part that has it."""
+    """The class of the part that has the option."""
     allowed: str
-    """Which values it may have."""
+    """The values that the option may have, in words."""
     learned: bool
-    """Whether it changes what is learned, and so is part of what tells runs apart."""
+    """Whether the option changes what is learned, so that runs that differ in it are different runs."""
 
     @property
     def shown(self) -> str:
-        """Its value as it would be set."""
+        """The option's value, written as on a command line."""
         value = _plain(self.value)
-        if isinstance(value, list):
-            return (":" if isinstance(self.value, Budget) else ",").join(map(str, value))
-        return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+        if isinstance(self.value, Budget) and isinstance(value, list):
+            return ":".join(map(str, value))
+        return shown_value(value)
+
+
+def shown_value(value: Any) -> str:
+    """A value of an option, as JSON holds it, as it would be set."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(shown_value, value))
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def options(record: Any) -> dict[str, Option]:
-    """All options of a record by name, in order; text fields without alternatives are names, not options.
+    """All options of a record by name, in order; fields of type str are names and not options.
 
     A record whose parts share a name is refused: setting one of them would set the other too.
     """
@@ -73,7 +81,7 @@ def values(record: Any) -> dict[str, Any]:
 
 
 def parts(record: Any) -> dict[str, str]:
-    """What kind of part each field of a record holds, by name."""
+    """The class names of a record's parts, and of their parts, by the names of the fields that hold them."""
     found: dict[str, str] = {}
     for field in fields(record):
         value = getattr(record, field.name)
@@ -121,10 +129,9 @@ def _read(option: Option, given: Any) -> Any:
     for kind in _alternatives(option.kind):
         try:
             return _as(kind, value, given)
-        except (TypeError, ValueError, OverflowError) as error:
-            if isinstance(error, InputError):
-                raise
-    raise InputError(f"option {option.name} is {given!r}: allowed is {option.allowed}")
+        except (TypeError, ValueError, OverflowError):
+            continue
+    raise InputError(f"option {option.name} is {given!r}: allowed are {option.allowed}")
 
 
 def _parse(text: str) -> Any:
@@ -155,7 +162,7 @@ def _as(kind: Any, value: Any, given: Any) -> Any:
         return value if value in get_args(kind) else _fail()
     if get_origin(kind) is tuple:
         items = value if isinstance(value, list | tuple) else [value]
-        return tuple(_as(get_args(kind)[0], item, given) for item in items)
+        return tuple(_as_one_of(get_args(kind)[0], item) for item in items)
     if kind is NoneType:
         return None if value is None or value in ("none", "None") else _fail()
     if kind is bool:
@@ -165,6 +172,14 @@ def _as(kind: Any, value: Any, given: Any) -> Any:
     if kind is float:
         return float(value) if _is_number(value) else _fail()
     return given if kind is str and isinstance(given, str) else _fail()
+
+
+def _as_one_of(kind: Any, item: Any) -> Any:
+    """One of several values, of the first type that it fits."""
+    for each in _alternatives(kind):
+        with suppress(TypeError, ValueError, OverflowError):
+            return _as(each, item, item)
+    return _fail()
 
 
 def _fail() -> Any:
@@ -195,10 +210,9 @@ def _describe(kind: Any, within: Within | None) -> str:
     if get_origin(kind) is tuple:
         return f"{_describe(get_args(kind)[0], within)}, several with commas"
     if kind in (int, float):
-        whole = "whole numbers" if kind is int else "numbers"
-        return whole if within is None else str(within).replace("finite numbers", whole)
+        return str(within or Within(whole=kind is int))
     names = {bool: "true, false", NoneType: "none", str: "text"}
-    return names.get(kind, "a number from 0, or start:end, or start:end:share of training")
+    return names.get(kind, "numbers from 0, or start:end, or start:end:share of training")
 
 
 def _plain(value: Any) -> Any:
@@ -210,5 +224,9 @@ def _plain(value: Any) -> Any:
 @cache
 def _docstrings(record: type) -> dict[str, str]:
     """The docstring under each field, those of base classes included."""
-    said = (parse_from_object(base) for base in reversed(record.__mro__) if is_dataclass(base))
-    return {p.arg_name: inspect.cleandoc(p.description or "") for each in said for p in each.params}
+    found: dict[str, str] = {}
+    for base in filter(is_dataclass, reversed(record.__mro__)):
+        with suppress(OSError, TypeError):  # a class from an interactive session has no source to read
+            said = parse_from_object(base).params
+            found |= {p.arg_name: inspect.cleandoc(p.description or "") for p in said}
+    return found

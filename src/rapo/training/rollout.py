@@ -1,8 +1,8 @@
-"""The bridge between host and device, and the only one: policies act in a simulator, branches come back.
+"""Rollouts and branches: the only bridge between the simulators, in NumPy, and the learner, in JAX.
 
-Policies cross once a rollout and act on the host, where a small network is done sooner than a device can be
-asked; what they did crosses back at the end, at once. The learner sees float32 arrays, `[T, N, ...]` for
-steps and `[B, K, ...]` for branches.
+Policies are copied to the host once a rollout and act there, since a small network takes less time than a
+call to the device; the rollout goes to the device at its end, all at once. The learner sees float32 arrays,
+`[T, N, ...]` for steps and `[B, K, ...]` for branches.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ class Rollout(NamedTuple):
     """T steps of N environments."""
 
     observation: Array
-    """`[T, N, observation]`, what was acted on."""
+    """`[T, N, observation]`, what the policy saw before each step."""
     actions: tuple[Array, ...]
     """`[T, N, action]` of each player, as drawn: before they were clipped or became forces."""
     reward: Array
@@ -42,8 +42,8 @@ class Rollout(NamedTuple):
     """`[T, N, K]`, the episode is played under this model of the ensemble; no more than one is true."""
 
 
-class Branched(NamedTuple):
-    """Where B pairs led under each of K models; anything where not valid."""
+class BranchedSteps(NamedTuple):
+    """Where B state-action pairs led under each of K models; only what is `valid` means anything."""
 
     observation: Array
     """`[B, K, observation]`."""
@@ -63,17 +63,16 @@ class HostPolicy:
         *self._hidden, self._last = (
             (np.asarray(layer["kernel"], kind), np.asarray(layer["bias"], kind)) for layer in policy.mean
         )
-        self._centre = np.asarray(observations.mean, np.float64)  # as observations are: nothing to cast
+        self._centre = np.asarray(observations.mean, np.float64)  # the type of observations
         self._deviation = np.asarray(deviation(observations), np.float64)
         self._limit = np.asarray(LIMIT, kind)
         self.std = np.exp(np.asarray(policy.log_std))
-        """`[action]`."""
+        """`[action]`, standard deviations of the actions."""
 
     def __call__(self, observation: Floats) -> Singles:
         """Mean actions `[..., action]` for observations `[..., observation]`.
 
-        It is called between two steps of the physics, which leaves no cache warm: whatever can be is done
-        in place.
+        It computes in place where possible, since the physics between two calls leaves no cache warm.
         """
         x = observation - self._centre
         x /= self._deviation
@@ -91,7 +90,7 @@ class HostPolicy:
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Keep NumPy's matrix products to one thread: more would go on spinning where the physics should run."""
+    """Keep NumPy's matrix products to one thread: more would spin on cores that the physics needs."""
     return _threads.limit(limits=1, user_api="blas")
 
 
@@ -100,13 +99,13 @@ _threads = ThreadpoolController()
 
 @dataclass(frozen=True)
 class Visited:
-    """The B = T N pairs of a rollout as the simulator knows them, to branch from."""
+    """The B = T N state-action pairs of a rollout, as a simulator needs them to branch."""
 
     snapshot: Snapshot
     controls: Floats
-    """`[B, action]`."""
+    """`[B, action]`, actions clipped to what the actuators follow."""
     forces: Floats | None
-    """`[B, bodies, 6]`."""
+    """`[B, bodies, 6]`, if an opponent pushed."""
 
 
 def collect(
@@ -119,10 +118,10 @@ def collect(
     forces: Callable[[Singles], Floats] | None = None,
     keep: bool = False,
 ) -> tuple[Rollout, Visited | None]:
-    """Let the first policy act for `horizon` steps, and a second one push: `forces` says how.
+    """A rollout of `horizon` steps in which the first policy acts, and a second one, if any, pushes.
 
-    models: those of the ensemble, `[K, P]`. Controls are clipped to what the actuators follow. With `keep`,
-    the pairs can be branched from.
+    models: those of the ensemble, `[K, P]`; forces: turns the second policy's actions into forces. Controls
+    are clipped to what the actuators follow. With `keep`, the pairs to branch from are returned too.
     """
     low, high = simulator.task.action_range
     players = [HostPolicy(policy, observations) for policy in policies]
@@ -149,10 +148,10 @@ def collect(
         actions=tuple(_singles(each) for each in zip(*acted, strict=True)),
         reward=_singles([step.reward for step in steps]),
         next_observation=_singles([step.next_observation for step in steps]),
-        terminated=to_learn(terminated),
-        ended=to_learn(terminated | np.stack([step.truncated for step in steps])),
-        valid=to_learn(~np.stack([step.diverged for step in steps])),
-        played=to_learn((np.stack(dynamics)[:, :, None] == models).all(axis=-1)),
+        terminated=for_device(terminated),
+        ended=for_device(terminated | np.stack([step.truncated for step in steps])),
+        valid=for_device(~np.stack([step.diverged for step in steps])),
+        played=for_device((np.stack(dynamics)[:, :, None] == models).all(axis=-1)),
     )
     if not keep:
         return rollout, None
@@ -160,21 +159,21 @@ def collect(
     return rollout, Visited(Snapshot.concatenate(snapshots), np.concatenate(controls), pushed)
 
 
-def branch(simulator: Simulator, visited: Visited, models: Floats, only: Bools | None) -> Branched:
-    """One step from every visited pair under each of K models `[K, P]`, or `only` some `[B, K]`."""
+def branch(simulator: Simulator, visited: Visited, models: Floats, only: Bools | None) -> BranchedSteps:
+    """One step from every visited pair under each of K models `[K, P]`, or where `only` `[B, K]` is True."""
     branches = simulator.branch(visited.snapshot, visited.controls, models, only, visited.forces)
-    return Branched(
-        to_learn(branches.observation.astype(np.float32)),
-        to_learn(branches.reward.astype(np.float32)),
-        to_learn(branches.terminated),
-        to_learn(branches.valid),
+    return BranchedSteps(
+        for_device(branches.observation.astype(np.float32)),
+        for_device(branches.reward.astype(np.float32)),
+        for_device(branches.terminated),
+        for_device(branches.valid),
     )
 
 
-def to_learn(array: NDArray[Any]) -> Array:
-    """The array itself, for a compiled call to take as it is: to move each one there first takes longer."""
+def for_device(array: NDArray[Any]) -> Array:
+    """The NumPy array itself, typed as JAX's: a compiled call moves it faster than `jnp.asarray` would."""
     return cast(Array, array)
 
 
 def _singles(rows: Sequence[NDArray[Any]]) -> Array:
-    return to_learn(np.stack(rows, dtype=np.float32, casting="same_kind"))
+    return for_device(np.stack(rows, dtype=np.float32, casting="same_kind"))

@@ -1,4 +1,4 @@
-"""One update: from a rollout and its branches to a learner that knows more, in a single compiled call.
+"""One update: from a learner, a rollout and its branches to the next learner, in a single compiled call.
 
 robust Targets -> advantages -> which trajectories count -> PPO update -> Reweighting
 """
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rapo.algorithms.spec import Algorithm, Branches, Mixture, Report, Steps, Trajectories
+from rapo.algorithms.spec import Algorithm, Mixture, Report, Steps, Trajectories, ValuedBranches
 from rapo.algorithms.targets import Taken
 from rapo.arrays import Floats
 from rapo.heavy import Array, compiled, jax, jnp, optax
@@ -19,29 +19,29 @@ from rapo.learner import networks, normalize
 from rapo.learner import ppo_update as ppo
 from rapo.learner.worst_trajectories import worth
 from rapo.training.config import Config, Settings
-from rapo.training.rollout import Branched, Rollout
+from rapo.training.rollout import BranchedSteps, Rollout
 
 
 class Player(NamedTuple):
-    """Who acts and learns: the policy, and for some algorithms an opponent."""
+    """The policy, or the opponent that some algorithms have: what it learns and its optimiser's state."""
 
     parameters: ppo.Parameters
     optimiser: optax.OptState
 
 
 class Learner(NamedTuple):
-    """All that is learned, and nothing else."""
+    """All that is learned."""
 
     players: tuple[Player, ...]
     observations: normalize.Running
     rewards: normalize.RewardScale
     targets: Any
-    """What the targets learn: AdvNet."""
+    """What the targets learn, such as AdvNet."""
     mixture: Mixture
 
 
 def init(config: Config, prior: Floats) -> Learner:
-    """Everything that is learned, at first."""
+    """The learner when training begins, given the prior weights `[K]` of the models."""
     settings, task, opponent = config.settings, config.task, config.algorithm.opponent
     key = jax.random.key(np.random.SeedSequence(config.seed).generate_state(1)[0])
     sizes = [task.action_size] + ([] if opponent is None else [opponent.size(task)])
@@ -69,7 +69,7 @@ def init(config: Config, prior: Floats) -> Learner:
 def learn(
     learner: Learner,
     rollout: Rollout,
-    branches: Branched | None,
+    branches: BranchedSteps | None,
     shares: Array | None,
     shuffles: Array,
     progress: Array | float,
@@ -78,7 +78,12 @@ def learn(
     settings: Settings,
     who: int = 0,
 ) -> tuple[Learner, Report]:
-    """One update from one rollout, a single compiled call; `who` learns: 0 is the policy, 1 the opponent."""
+    """The learner after one update from one rollout, and what to report.
+
+    shares: `[B, K]`, the weight of each model in each target; shuffles: `[epochs, B]`, the order of the rows
+    in each epoch; progress: `[]`, the share of training done; who: which player learns, 0 the policy and 1
+    the opponent.
+    """
     progress = jnp.asarray(progress)
     seen = rollout if who == 0 else opposed(rollout)
     player = learner.players[who]
@@ -156,16 +161,16 @@ def learn(
 
 
 def opposed(rollout: Rollout) -> Rollout:
-    """The rollout as the adversary sees it: its pushes are the actions, and the policy's gain its loss."""
+    """The rollout as the opponent sees it: pushes are the actions, and rewards the policy's, negated."""
     return rollout._replace(actions=rollout.actions[::-1], reward=-rollout.reward)
 
 
 def _valued(
-    branches: Branched, shares: Array | None, value: Callable[[Array], Array], scale: Array
-) -> Branches:
-    """Branches as the targets take them in: values for observations, finite everywhere."""
+    branches: BranchedSteps, shares: Array | None, value: Callable[[Array], Array], scale: Array
+) -> ValuedBranches:
+    """Branches with the critic's values for observations, finite also where they are not valid."""
     valid = branches.valid
-    return Branches(
+    return ValuedBranches(
         reward=jnp.where(valid, branches.reward, 0) / scale,
         terminated=branches.terminated,
         next_value=value(jnp.where(valid[..., None], branches.observation, 0)),
@@ -175,7 +180,7 @@ def _valued(
 
 
 def _strongly_typed(learner: Learner) -> Learner:
-    """The same numbers; a weak type here would have the next update compiled anew."""
+    """The same numbers without weak types, which would make JAX compile the next update anew."""
     return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), learner)
 
 

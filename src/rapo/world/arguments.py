@@ -1,4 +1,4 @@
-"""What callers give a simulator, as it needs it: refused in one sentence where it is not what is allowed."""
+"""Checks of what callers give a simulator: arrays in the form it needs, or an error of one sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rapo.world.task import States, Task
 
 
 def check_counts(num_envs: int, threads: int, chunk: int) -> None:
-    """How many of everything."""
+    """Refuse impossible numbers of environments, threads and branches in a chunk."""
     for what, value, least in (
         ("environments", num_envs, 1),
         ("threads", threads, 0),
@@ -27,7 +27,7 @@ def check_counts(num_envs: int, threads: int, chunk: int) -> None:
 
 
 def body_ids(model: mujoco.MjModel, names: Sequence[str]) -> Ids:
-    """The numbers of bodies by name."""
+    """The row numbers of the named bodies in the model."""
     known = [model.body(i).name for i in range(model.nbody)]
     names = (names,) if isinstance(names, str) else names
     for name in names:
@@ -37,7 +37,7 @@ def body_ids(model: mujoco.MjModel, names: Sequence[str]) -> Ids:
 
 
 def checked_dynamics(dynamics: ArrayLike, task: Task, num_envs: int) -> Floats:
-    """`[num_envs, P]`, from as many rows or from one for all."""
+    """Dynamics `[num_envs, P]`, given as one row for each environment or one row for all."""
     rows = task.dynamics.check(dynamics)
     if len(rows) not in (1, num_envs):
         raise InputError(
@@ -48,7 +48,7 @@ def checked_dynamics(dynamics: ArrayLike, task: Task, num_envs: int) -> Floats:
 
 
 def checked_states(states: States, task: Task, num_envs: int) -> States:
-    """Where every environment begins."""
+    """The states in which every environment begins, checked for shape and finite values."""
     given = tuple(_numbers("states", x) for x in states if x is not None)
     model, carried = task.model, task.userdata_size
     sizes = (model.nq, model.nv, carried) if carried else (model.nq, model.nv)
@@ -58,24 +58,26 @@ def checked_states(states: States, task: Task, num_envs: int) -> States:
         what = "qpos, qvel and userdata" if carried else "qpos and qvel"
         raise InputError(f"states of shapes {shapes} were given: allowed are {what}, {wanted}")
     if not all(map(finite, given)):
-        raise InputError("states were given that are not all finite: they must be")
+        raise InputError("states were given that are not all finite: allowed are finite numbers")
     return States(*given)
 
 
 def checked_actions(actions: ArrayLike, task: Task, rows: int) -> Floats:
-    """`[rows, action]`."""
+    """Actions `[rows, action]`, checked for shape and finite values."""
     actions = _numbers("actions", actions)
     wanted = (rows, task.action_size)
     if actions.shape != wanted:
         raise InputError(f"actions of shape {actions.shape} were given: allowed is {wanted}")
     if not finite(actions):
         row, column = np.argwhere(~np.isfinite(actions))[0]
-        raise InputError(f"action {column} of row {row} is {actions[row, column]}: it must be finite")
+        raise InputError(
+            f"action {column} of row {row} is {actions[row, column]}: allowed are finite numbers"
+        )
     return actions
 
 
 def checked_forces(forces: ArrayLike | None, bodies: int, rows: int) -> Floats | None:
-    """`[rows, bodies, 6]`, or None where there are none."""
+    """Forces `[rows, bodies, 6]`, checked for shape and finite values, or None if none are given."""
     if forces is None:
         return None
     forces = _numbers("forces", forces)
@@ -87,12 +89,12 @@ def checked_forces(forces: ArrayLike | None, bodies: int, rows: int) -> Floats |
         )
     if not finite(forces):
         row = np.argwhere(~np.isfinite(forces))[0][0]
-        raise InputError(f"forces of row {row} are not all finite: they must be")
+        raise InputError(f"forces of row {row} are not all finite: allowed are finite numbers")
     return forces
 
 
 def checked_mask(only: ArrayLike | None, pairs: int, k: int) -> Bools:
-    """Which branches `[pairs, k]` to take: all, where nothing is said."""
+    """Which branches `[pairs, k]` to simulate: `only` those, or all if it is None."""
     if only is None:
         return np.ones((pairs, k), bool)
     mask = np.asarray(only)
@@ -105,7 +107,7 @@ def checked_mask(only: ArrayLike | None, pairs: int, k: int) -> Bools:
 
 
 def check_snapshot(snapshot: Snapshot, task: Task, size: int) -> None:
-    """A snapshot of this task, with `size` numbers of physics in a row."""
+    """Refuse a snapshot that is not of this task or does not have `size` numbers of physics in a row."""
     rows = len(snapshot)
     wanted = {
         "physics": (rows, size),

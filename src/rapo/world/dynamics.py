@@ -50,22 +50,22 @@ class Parameter:
     """One uncertain quantity of a model."""
 
     name: str
-    """What users call it."""
+    """What users call the parameter."""
     fields: tuple[str, ...] | str
-    """The mjModel (or mjOption) arrays it touches; mass and inertia together make a density."""
+    """The mjModel (or mjOption) arrays that it changes; mass and inertia together make a density."""
     train: Range
     """Values met in training: the in-distribution range."""
     test: Range
     """Values met in evaluation."""
     nominal: float | None = None
-    """Its value when nothing is perturbed; None means that of the model as written."""
+    """The parameter's value when nothing is perturbed; None means that of the model file."""
     apply: Literal["scale", "set", "add", "read"] = "scale"
-    """`scale` multiplies the model's own values, `set` replaces them, `add` adds to them; `read` leaves the
-    model alone, touches no field and is read by the task itself, from `data.dynamics`."""
+    """`scale` multiplies the model's own values, `set` replaces them, `add` adds to them; `read` changes no
+    field: the task itself reads the value from `data.dynamics`."""
     of: tuple[str, ...] | str | None = None
-    """Names of the bodies, geoms, actuators, tendons or joints it concerns; None means all of them."""
+    """Names of the bodies, geoms, actuators, tendons or joints that it changes; None means all of them."""
     columns: tuple[int, ...] | None = None
-    """Which columns of a field with several (sliding friction is column 0); None means all of them."""
+    """The columns that it changes of a field with several (0 is sliding friction); None means all of them."""
 
     def __post_init__(self) -> None:
         for several in ("fields", "of"):
@@ -81,16 +81,18 @@ class Parameter:
             )
         if self.apply == "read" and (self.fields or self.nominal is None):
             raise InputError(
-                f"parameter '{self.name}' is read by its task: it must name no field and a nominal value"
+                f"parameter '{self.name}' is read by its task: it must name a nominal value and no field"
             )
         if self.nominal is not None and not np.isfinite(self.nominal):
-            raise InputError(f"parameter '{self.name}' has nominal value {self.nominal}: it must be finite")
+            raise InputError(
+                f"parameter '{self.name}' has nominal value {self.nominal}: allowed are finite numbers"
+            )
         for which, values in (("training", self.train), ("test", self.test)):
             ends = np.asarray(values, np.float64)
             if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] > ends[1]:
                 raise InputError(
                     f"parameter '{self.name}' has {which} range {list(values)}: "
-                    "it must be two finite numbers, the lower one first"
+                    "allowed are two finite numbers, the lower one first"
                 )
 
 
@@ -159,7 +161,8 @@ class Dynamics:
     ) -> Floats:
         """`[n, P]`, spread evenly over the box: scrambled Sobol points or a Latin hypercube.
 
-        With `corners`, half of the Sobol points, and no more than there are corners, are those next to them.
+        With `corners`, half of the Sobol points, at most as many as there are corners, move to their nearest
+        corner.
         """
         from scipy.stats import qmc  # imported here: it is slow to import and seldom needed
 
@@ -206,7 +209,8 @@ class Dynamics:
         if not np.isfinite(rows).all():
             row, column = np.argwhere(~np.isfinite(rows))[0]
             raise InputError(
-                f"parameter '{self.names[column]}' is {rows[row, column]} in row {row}: it must be finite"
+                f"parameter '{self.names[column]}' is {rows[row, column]} in row {row}: "
+                "allowed are finite numbers"
             )
         for field, values in self.values(rows).items():
             impossible = self._impossible(field, values)
@@ -219,7 +223,8 @@ class Dynamics:
     def values(self, rows: Floats) -> dict[str, Floats]:
         """The model fields that `rows` `[n, P]` stand for, each `[n, *field shape]`.
 
-        Always computed from the model's own values, so that applying twice is applying once.
+        They are always computed from the model's own values, so that applying rows twice changes nothing
+        more.
         """
         fields = {f: np.repeat(default[None], len(rows), axis=0) for f, default in self.defaults.items()}
         for column, parameter in enumerate(self.parameters):
@@ -289,12 +294,12 @@ class Dynamics:
 
 def _check_count(n: int) -> int:
     if n < 1:
-        raise InputError(f"{n} models were asked for: it must be at least 1")
+        raise InputError(f"{n} models were asked for: allowed are whole numbers from 1")
     return n
 
 
 def _live(model: mujoco.MjModel, field: str) -> Floats:
-    """The array of a field of `model` or of its options, itself."""
+    """The array of a field in `model` or its options, not a copy."""
     for owner in (model, model.opt):
         array = getattr(owner, field, None)
         if isinstance(array, np.ndarray) and array.dtype == np.float64 and field not in _DERIVED:
@@ -314,8 +319,9 @@ def _target(
     columns = np.array(parameter.columns)
     width = shape[1] if len(shape) > 1 else 1
     if len(shape) < 2 or columns.min() < 0 or columns.max() >= width:
+        allowed = "that field has none" if len(shape) < 2 else f"allowed are 0 to {width - 1}"
         raise InputError(
-            f"parameter '{parameter.name}' names columns {parameter.columns} of {field}: it has {width}"
+            f"parameter '{parameter.name}' names columns {parameter.columns} of {field}: {allowed}"
         )
     return (ids, columns) if isinstance(ids, slice) else (ids[:, None], columns)
 

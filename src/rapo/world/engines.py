@@ -8,13 +8,13 @@ from rapo.world.simulator import Simulator
 from rapo.world.task import Task
 
 ENGINES = {"cpu": "rapo.world.mujoco_cpu:MujocoSimulator"}
-"""Where the simulator of each engine is: a class that is made as `make_simulator` is called."""
+"""The simulator class of each engine, as module:class; it takes the arguments of `make_simulator`."""
 ENGINE = "cpu"
 """The engine where none is named: MuJoCo on CPU threads."""
 
 
 def check_engine(name: str) -> str:
-    """`name`, refused unless it is that of an engine."""
+    """`name`, refused unless an engine has that name."""
     if name not in ENGINES:
         raise unknown("engine", name, ENGINES)
     return name

@@ -1,10 +1,11 @@
 """Tasks by name: the built-in ones, and those of a user, as file.py:Class or package.module:Class.
 
-A task is loaded when it is asked for, so that its name can be checked and its parameters listed at once.
+A built-in task is imported when it is asked for, so that names can be listed and checked quickly.
 """
 
 import sys
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -15,11 +16,11 @@ from rapo.errors import InputError, unknown
 from rapo.world.task import Task
 
 LOCOMOTION = ("hopper", "walker2d", "halfcheetah", "ant")
-"""Those that equal Gymnasium's, step by step."""
+"""The tasks that equal Gymnasium's, step by step."""
 
 
 class _Tasks(Mapping[str, type[Task]]):
-    """Classes by name, each imported when it is asked for."""
+    """Task classes by name, each imported when it is asked for."""
 
     _homes: ClassVar = {
         "hopper": "rapo.tasks.hopper:Hopper",
@@ -63,6 +64,12 @@ def make_task(name: str) -> Task:
     return find_task(name)()
 
 
+def absolute_task(name: str) -> str:
+    """The same name for another working folder: that of a file is made absolute."""
+    where, colon, kind = name.rpartition(":")
+    return f"{Path(where).resolve()}:{kind}" if colon and where.endswith(".py") else name
+
+
 def _module(where: str) -> ModuleType:
     """The module that a file holds, or that a dotted name stands for; a file is loaded once."""
     path = Path(where)
@@ -73,7 +80,7 @@ def _module(where: str) -> ModuleType:
             raise InputError(f"module '{where}' can't be imported: {error}") from None
     if not path.is_file():
         raise InputError(f"file '{path}' does not exist: give a Python file with a task in it, as FILE:CLASS")
-    name = f"rapo_user_{path.stem}_{abs(hash(str(path.resolve())))}"
+    name = f"rapo_user_{path.stem}_{sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
     if name not in sys.modules:
         spec = spec_from_file_location(name, path.resolve())
         assert spec is not None

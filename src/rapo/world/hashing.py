@@ -1,10 +1,10 @@
-"""Random numbers that need no generator, compiled: a key and a counter give one number."""
+"""Random numbers without a generator, in compiled code: a key and a counter give one number."""
 
 import numpy as np
 from numba import njit
 
 compiled = njit(cache=True, error_model="numpy", nogil=True)
-"""How functions over rows of episodes are compiled: other threads may go on meanwhile."""
+"""Numba's decorator for functions over rows of episodes; they let other threads run meanwhile."""
 
 
 @njit(cache=True)

@@ -26,14 +26,14 @@ _CROSS_SIGN = np.array([[0.0, 1, -1], [-1, 0, 1], [1, -1, 0]])
 
 
 def without_sensors(model: mujoco.MjModel) -> mujoco.MjModel:
-    """A copy of `model` for stepping: its sensors are read by `LastStage`."""
+    """A copy of `model` whose sensors are switched off, for stepping; `LastStage` reads the sensors."""
     model = copy(model)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_SENSOR
     return model
 
 
 def is_needed(model: mujoco.MjModel, fields: tuple[str, ...]) -> bool:
-    """Whether the `fields` a task reads can be had from the last Runge-Kutta stage alone."""
+    """Whether some of the `fields` that a task reads can only be read from the last Runge-Kutta stage."""
     if model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4:
         return False
     for field in ("cacc", "cfrc_int"):
@@ -48,7 +48,7 @@ def is_needed(model: mujoco.MjModel, fields: tuple[str, ...]) -> bool:
 
 
 class LastStage:
-    """A second batch of simulations that looks at the last Runge-Kutta stage of a first one."""
+    """A second batch of simulations, put into the last Runge-Kutta stage of a first one to read forces."""
 
     def __init__(self, model: mujoco.MjModel, stepped: mjbatch.Batch) -> None:
         joints = _driven_joints(model)
@@ -72,7 +72,7 @@ class LastStage:
         self._gear = stepped.expand("actuator_gear")[:, :, 0]
 
     def read(self, ids: NDArray[np.intp] | None, *, stepped: bool = True) -> None:
-        """Make the fields of this batch those of the other's last stage, or of its state as placed."""
+        """Compute this batch's fields at the other batch's last stage or, if not `stepped`, at its state."""
         if not stepped:
             self._state[...] = self._stepped_state
         else:
@@ -85,7 +85,7 @@ class LastStage:
 
 
 class _FreeBody:
-    """Live arrays of a free body: where it was in the last stage, and where that is to be written."""
+    """Live arrays of a free body: its place in the last stage, and the state that this is written to."""
 
     def __init__(self, stepped: mjbatch.Batch, body: int, qpos: Floats, qvel: Floats) -> None:
         cvel = stepped.bind("cvel")[:, body]
@@ -97,7 +97,7 @@ class _FreeBody:
         self._velocity, self._rate = qvel[:, :3], qvel[:, 3:]
 
     def recover(self) -> None:
-        """Write position and velocity; MuJoCo keeps the velocity at the centre of mass."""
+        """Write the body's position and velocity; MuJoCo has its velocity at the centre of mass."""
         self._position[...] = self._xpos
         self._orientation[...] = self._xquat
         lever = (self._xpos - self._com)[:, _CROSS] * _CROSS_SIGN

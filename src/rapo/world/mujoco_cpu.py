@@ -30,6 +30,7 @@ from rapo.world.streams import DYNAMICS, STATES, check_seed, stream
 from rapo.world.task import Data, States, Task
 
 KEPT_DIVERGENCES = 16
+"""How many of the latest divergences are kept to be reproduced."""
 
 Array = TypeVar("Array", bound=np.ndarray)
 
@@ -37,10 +38,10 @@ Array = TypeVar("Array", bound=np.ndarray)
 class MujocoSimulator:
     """N environments of a task; see `rapo.world.simulator.Simulator` for the verbs.
 
-    dynamics: `[N, P]` or `[P]` parameter values, nominal if not given; fresh: draws new ones whenever a
-    later episode begins, and for the first ones too where `dynamics` is not given; force_bodies: bodies
-    that `step` may push; threads: 0 means all cores; chunk: how many branches are simulated at a time,
-    or as many as there are models if those are more.
+    dynamics: `[N, P]` or `[P]` parameter values, nominal if not given; fresh: draws the dynamics of every
+    later episode, and of the first episodes too if `dynamics` is not given; force_bodies: bodies that `step`
+    may push; threads: 0 means all cores; chunk: how many branches are simulated at a time, but at least one
+    for each model.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class MujocoSimulator:
 
     @property
     def data(self) -> Data:
-        """What the task reads of all environments, as it is now: not to be written."""
+        """The fields that the task reads, of all environments, as they are now: not to be written."""
         return self._physics.data
 
     @property
@@ -108,7 +109,7 @@ class MujocoSimulator:
         return self._observation
 
     def retire(self, rows: Bools) -> None:
-        """Leave these environments `[N]` alone: `step` moves them no more until a reset or a restore."""
+        """Stop these environments `[N]`: `step` does not move them until a reset or a restore."""
         moving = self._all if self._moving is None else self._moving
         self._moving = moving[~rows[moving]]
 
@@ -124,7 +125,7 @@ class MujocoSimulator:
             raise
 
     def _step(self, actions: Floats, forces: Floats | None) -> Step:
-        """Take one step; whatever is raised, only the physics has to be put back."""
+        """Take one step; if anything is raised, only the physics has changed, and `step` puts it back."""
         task, physics = self.task, self._physics
         before = task.drive(physics.data, actions)
         if forces is not None:
@@ -253,7 +254,7 @@ class MujocoSimulator:
         observation[ids] = self.task.observe(data)
 
     def _moved_on(self, memory: Floats, observation: Floats, elapsed: NDArray[np.int64]) -> None:
-        """Make these the current rows."""
+        """Make these the current rows, and advance the clock of the random streams."""
         self._memory, self._observation, self._elapsed = memory, _read_only(observation), elapsed
         self._clock += 1
 
@@ -270,7 +271,7 @@ class MujocoSimulator:
         )
 
     def _record(self, diverged: Bools, actions: Floats, forces: Floats | None) -> None:
-        """Count diverged environments and keep what reproduces them."""
+        """Count the diverged environments `[N]`, and keep what reproduces them."""
         self.divergences += int(diverged.sum())
         before = self._snapshot(self._physics.kept())
         for i in np.flatnonzero(diverged)[:KEPT_DIVERGENCES].tolist():
@@ -296,7 +297,7 @@ def _read_only(array: Array) -> Array:
 
 
 def _diverged(failed: Bools | None, read: Reading) -> Bools | None:
-    """Which rows `[n]` are not to be used: failed in the engine, or not finite; None if all are fine."""
+    """Which rows `[n]` failed in the engine or are not finite; None if all rows are fine."""
     if failed is None and read.finite:
         return None
     bad = ~(np.isfinite(read.observation).all(axis=1) & np.isfinite(read.reward))
@@ -306,6 +307,6 @@ def _diverged(failed: Bools | None, read: Reading) -> Bools | None:
 
 
 def _selected(mask: Bools, chunk: slice, n: int) -> Ids | None:
-    """The simulations of a chunk of rows of `mask` to step; None when that is all n of them."""
+    """The numbers of the simulations to step for a chunk of rows of `mask`; None if all n are."""
     selected = mask[chunk].reshape(-1)
     return None if len(selected) == n and selected.all() else np.flatnonzero(selected)

@@ -1,6 +1,6 @@
 """n MuJoCo simulations of a task's model on mjbatch's threads, each under its own dynamics.
 
-It writes dynamics, steps, and says which simulations failed; what it all means is the task's business.
+`Physics` writes dynamics, steps, and says which simulations failed; observations and rewards are the task's.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ class Physics:
 
     @property
     def size(self) -> int:
-        """How many numbers a row of `save` has."""
+        """How many numbers a row of `save` has: state and userdata."""
         return self.state.shape[1] + self.userdata.shape[1]
 
     def save(self) -> Floats:
-        """States and userdata `[n, size]`, a copy: all there is to a simulation but its dynamics."""
+        """A copy of states and userdata `[n, size]`: all of a simulation but its dynamics."""
         return np.concatenate((self.state, self.userdata), axis=1)
 
     def keep(self) -> None:
-        """Put a copy of all that aside, for `kept`."""
+        """Copy states and userdata aside, for `kept`: faster than `save`."""
         np.copyto(self._kept[0], self.state)
         if self.userdata.size:
             np.copyto(self._kept[1], self.userdata)
@@ -74,7 +74,7 @@ class Physics:
         return np.concatenate(self._kept, axis=1)
 
     def load(self, saved: Floats, copies: int = 1) -> None:
-        """Put rows of `save` into the first simulations, each into as many as there are `copies`."""
+        """Put rows of `save` `[m, size]` into the first m * copies simulations, each into `copies` ones."""
         used, split = slice(0, len(saved) * copies), self.state.shape[1]
         for array, values in ((self.state, saved[:, :split]), (self.userdata, saved[:, split:])):
             array[used].reshape(len(saved), copies, -1)[...] = values[:, None]
@@ -90,7 +90,7 @@ class Physics:
                 batch.set_const(ids)
 
     def place(self, ids: Ids, states: States) -> None:
-        """Start simulations `ids` anew from these states, everything else as in the model."""
+        """Start simulations `ids` anew from these states; everything else is as in the model."""
         self.state[ids] = self._initial
         self.data.qpos[ids] = states.qpos
         self.data.qvel[ids] = states.qvel
@@ -105,7 +105,7 @@ class Physics:
     ) -> Bools | None:
         """Advance all simulations, or those of `ids`; return which `[n]` failed, or None if none did.
 
-        before: called before every substep.
+        before: a function that is called before every substep.
         """
         failed, began = None, self.state[:, _TIME].copy()
         for substep in range(1 if before is None else substeps):
@@ -114,7 +114,7 @@ class Physics:
             try:
                 self.batch.step(ids, nstep=substeps if before is None else 1)
             except RuntimeError:
-                # mjbatch names the first one only; the clock of each that failed stood still: it is behind.
+                # mjbatch names only the first that failed; the clock of every one that did is behind.
                 ids = np.arange(self.n) if ids is None else ids
                 failed = np.zeros(self.n, bool) if failed is None else failed
                 failed[ids] = self.state[ids, _TIME] - began[ids] < (substep + 0.5) * self._timestep

@@ -51,7 +51,7 @@ class Snapshot:
     physics: Floats
     """`[B, state]`, the engine's own state, then what episodes carry along."""
     memory: Floats
-    """`[B, memory]`, what the task remembers beside it."""
+    """`[B, memory]`, what the task remembers for the reward of the next step."""
     observation: Floats
     """`[B, observation]`, what the policy sees."""
     dynamics: Floats
@@ -71,7 +71,7 @@ class Snapshot:
         return replace(self, **{name: array[rows] for name, array in self.arrays().items()})
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that has a row for each environment, by name."""
+        """The arrays that have a row for each environment, by name."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "task"}
 
     @staticmethod
@@ -79,7 +79,7 @@ class Snapshot:
         """The rows of several snapshots of one task, one after the other."""
         tasks = {snapshot.task for snapshot in snapshots}
         if len(tasks) != 1:
-            raise InputError(f"snapshots of {len(tasks)} tasks were given: allowed are those of one")
+            raise InputError(f"snapshots of {len(tasks)} tasks were given: allowed are snapshots of one task")
         names = snapshots[0].arrays()
         return Snapshot(
             tasks.pop(), **{name: np.concatenate([getattr(s, name) for s in snapshots]) for name in names}
@@ -107,13 +107,13 @@ class Divergence:
     """A simulation that failed, with what is needed to make it fail again."""
 
     environment: int
-    """Its row."""
+    """The number of its environment."""
     snapshot: Snapshot
     """One row: the environment before the step."""
     action: Floats
-    """`[action]`, what it was told to do."""
+    """`[action]`, the action of the step."""
     force: Floats | None
-    """`[bodies, 6]`, what pushed it, if anything did."""
+    """`[bodies, 6]`, the forces of the step, if there were any."""
 
 
 class Simulator(Protocol):
@@ -121,12 +121,12 @@ class Simulator(Protocol):
 
     @property
     def task(self) -> Task:
-        """What is simulated."""
+        """The task that is simulated."""
         ...
 
     @property
     def num_envs(self) -> int:
-        """N."""
+        """N, the number of environments."""
         ...
 
     @property
@@ -141,7 +141,7 @@ class Simulator(Protocol):
 
     @property
     def data(self) -> Data:
-        """What the task reads of all environments, as it is now: not to be written."""
+        """The fields that the task reads, of all environments, as they are now: not to be written."""
         ...
 
     fresh: FreshDynamics | None
@@ -151,7 +151,7 @@ class Simulator(Protocol):
 
     @property
     def diverged_cases(self) -> Sequence[Divergence]:
-        """The latest of them."""
+        """The latest divergences, with what reproduces them."""
         ...
 
     def reset(self, dynamics: ArrayLike | None = None, states: States | None = None) -> Floats:
@@ -163,7 +163,7 @@ class Simulator(Protocol):
         ...
 
     def retire(self, rows: Bools) -> None:
-        """Leave these environments `[N]` alone: `step` moves them no more until a reset or a restore."""
+        """Stop these environments `[N]`: `step` does not move them until a reset or a restore."""
         ...
 
     def step(self, actions: ArrayLike, forces: ArrayLike | None = None) -> Step:

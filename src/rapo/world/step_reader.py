@@ -1,7 +1,7 @@
-"""What a task makes of simulations that have moved, on several threads where there are many of them.
+"""Reading observations, rewards and terminations after a step, on several threads if there are many rows.
 
-Rows do not depend on each other, so they are gone through in blocks; the blocks are the same whatever the
-number of threads, and therefore so are the results.
+Rows do not depend on each other, so they are read in blocks; blocks, and so results, are the same whatever
+the number of threads.
 """
 
 import os
@@ -16,10 +16,10 @@ from rapo.arrays import Bools, Floats
 from rapo.world.task import Data, Task
 
 BLOCK = 1024
-"""Rows that one thread goes through at a time."""
+"""Rows that one thread reads at a time."""
 
 _SMALL = 4096
-"""Numbers whose squares BLAS adds up on the thread that asks."""
+"""The most numbers whose squares BLAS adds up without threads of its own."""
 
 
 class Reading(NamedTuple):
@@ -34,20 +34,20 @@ class Reading(NamedTuple):
     terminated: Bools
     """`[n]`."""
     finite: bool
-    """Whether every observation and reward is."""
+    """Whether every observation and reward is finite."""
 
 
 class Reader:
-    """Calls a task's methods in their order, on as many threads as asked for; 0 means all cores."""
+    """Calls the methods of a task that follow a step, on this many threads; 0 means all cores."""
 
     def __init__(self, task: Task, threads: int) -> None:
         self._task = task
         self._pool = None if threads == 1 else ThreadPoolExecutor(threads or os.cpu_count())
 
     def __call__(self, data: Data, before: Floats, actions: Floats) -> Reading:
-        """Settle the step that led to `data`, and read it off; before: what was remembered before it."""
+        """Read the step that led to `data`; before: `[n, memory]`, what the task kept before the step."""
         n, task = len(before), self._task
-        if n <= BLOCK:  # nothing to put together, so nothing to copy
+        if n <= BLOCK:  # one block: nothing has to be put together
             return self._read(data, before, actions)
         memory, observation = (np.empty((n, size)) for size in (task.memory_size, task.observation_size))
         reward, terminated, fine = np.empty(n), np.empty(n, bool), []
@@ -62,7 +62,7 @@ class Reader:
         return Reading(memory, observation, reward, terminated, all(fine))
 
     def _each(self, blocks: list[slice], work: Callable[[slice], None]) -> None:
-        """Do the work for every block; when this returns or raises, none of it goes on."""
+        """Do the work for every block; when this returns or raises, no thread is still working."""
         if self._pool is None:
             for block in blocks:
                 work(block)
@@ -85,7 +85,7 @@ class Reader:
 
 
 def finite(array: Floats) -> bool:
-    """Whether all of it is: if the sum of squares is, and that is one call, so is every number."""
+    """Whether all numbers of an array are finite; of small arrays the sum of squares tells it in one call."""
     if array.size <= _SMALL and isfinite(np.vdot(array, array)):
         return True
     return bool(np.logical_and.reduce(np.isfinite(array), axis=None))

@@ -1,4 +1,4 @@
-"""Random streams that need no history: one seed and a few numbers give one stream.
+"""Random streams without a history: a seed, a clock and a purpose give one stream.
 
 A simulator that draws from the streams of its clock can be restored from seed and clock alone.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from rapo.errors import InputError
 
 STATES, DYNAMICS, ENSEMBLE, ACTING, DRAWING, SHUFFLING = range(6)
-"""What a stream is for: initial states do not depend on whether dynamics are drawn too."""
+"""What a stream is for. Each purpose has its own, so that drawing dynamics does not change initial states."""
 
 
 def check_seed(seed: int) -> int:
@@ -24,5 +24,5 @@ def check_seed(seed: int) -> int:
 
 
 def stream(seed: int, clock: int, purpose: int) -> np.random.Generator:
-    """The beginning of one stream."""
+    """A generator at the beginning of the stream of this seed, clock and purpose."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(clock, purpose)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,11 @@ from rapo.world import last_stage
 from rapo.world.dynamics import Dynamics, Parameter
 from rapo.world.model import load_model
 
+if TYPE_CHECKING:
+    from rapo.evaluation.measurement import Measurement
+
 BeforeSubstep = Callable[[int], None]
-"""Called with the number of every substep, just before it."""
+"""A function that is called before every substep of the physics, with the number of the substep."""
 
 
 class States(NamedTuple):
@@ -66,36 +69,36 @@ class Task(ABC):
     """A robot and what it should do."""
 
     name: ClassVar[str]
-    """What users call it."""
+    """What users call the task."""
     model_file: ClassVar[str | Path]
-    """Its MJCF file."""
+    """The task's MJCF file."""
     frame_skip: ClassVar[int]
     """Physics substeps per action."""
     parameters: ClassVar[tuple[Parameter, ...]]
-    """What is uncertain about its physics."""
+    """What is uncertain about the robot's physics."""
     time_limit: int = 1000
     """Steps after which an episode is truncated."""
     settings: ClassVar[Mapping[str, Mapping[str, float]]] = {}
-    """Dynamics with a name: the parameters that are fixed; the others come from their training ranges."""
+    """Named dynamics, each with the parameters that it fixes; the others come from their training ranges."""
     options: ClassVar[Mapping[str, Any]] = {}
-    """Settings of training that suit it better than the usual ones."""
+    """Options of training that suit the task better than the defaults."""
     fields: ClassVar[tuple[str, ...]] = ()
-    """The mjData fields its methods read, beside qpos and qvel."""
+    """The mjData fields that the task's methods read, beside qpos and qvel."""
     model_fields: ClassVar[tuple[str, ...]] = ()
     """The mjModel arrays that `drive` writes for each simulation, over what the dynamics put there."""
     userdata_size: ClassVar[int] = 0
     """How many numbers an episode carries along in `data.userdata`."""
+    measurements: ClassVar[tuple[Measurement, ...]] = ()
+    """Ways of measuring its policies beside those that every task has."""
     pushed_bodies: tuple[str, ...] = ()
-    """Bodies that an adversary pushes; none named means the first one that can move."""
+    """Bodies that an adversary pushes; if none are named, the first body that can move."""
     pushed_axes: ClassVar[tuple[int, ...]] = (0, 1, 2)
-    """World axes along which it pushes: 0, 1 and 2 are x, y and z."""
+    """World axes along which an adversary pushes: 0, 1 and 2 are x, y and z."""
 
     def __init__(self) -> None:
-        if self.frame_skip < 1 or self.time_limit < 1:
-            raise InputError(
-                f"task '{self.name}' has frame_skip {self.frame_skip} and time_limit {self.time_limit}: "
-                "both must be at least 1"
-            )
+        for what, count in (("frame_skip", self.frame_skip), ("time_limit", self.time_limit)):
+            if count < 1:
+                raise InputError(f"task '{self.name}' has {what} {count}: allowed are whole numbers from 1")
         if "userdata" in self.fields:
             raise InputError(
                 f"task '{self.name}' asks for field 'userdata': it is always there, of userdata_size numbers"
@@ -142,7 +145,7 @@ class Task(ABC):
         return sizes[0], sizes[1]
 
     def setting(self, name: str, n: int, rng: np.random.Generator) -> Floats:
-        """Draw dynamics `[n, P]` of a named setting; what is drawn does not depend on what is fixed."""
+        """Draw dynamics `[n, P]` of a named setting; the random draws do not depend on what it fixes."""
         if name not in self.settings:
             raise unknown("setting", name, self.settings)
         rows = self.dynamics.uniform(n, rng)
@@ -151,12 +154,12 @@ class Task(ABC):
         return self.dynamics.check(rows)
 
     def tested(self) -> Task:
-        """The task as policies are tested on it: this one, unless a task says otherwise."""
+        """The task on which policies are tested: this one, unless a subclass says otherwise."""
         return self
 
     @property
     def action_range(self) -> tuple[Floats, Floats]:
-        """Lower and upper ends `[action]` of what the actuators follow; unlimited ones are infinite."""
+        """Smallest and largest actions `[action]` that the actuators follow; infinite where unlimited."""
         limited = self.model.actuator_ctrllimited.astype(bool)
         low, high = self.model.actuator_ctrlrange.T
         return np.where(limited, low, -np.inf), np.where(limited, high, np.inf)
@@ -168,8 +171,9 @@ class Task(ABC):
     def begin(self, dynamics: Floats, rng: np.random.Generator) -> States:
         """Draw the states in which episodes under `dynamics` `[n, P]` begin.
 
-        They are those of `reset`, unless a task has to know the dynamics or keeps `userdata`. What is drawn
-        may depend on n, not on the dynamics, so that the same stream gives comparable episodes.
+        They are those of `reset`; a task that has to know the dynamics or keeps `userdata` overrides this.
+        The random draws may depend on n, not on the dynamics, so that the same stream gives comparable
+        episodes.
         """
         return States(*self.reset(len(dynamics), rng))
 
@@ -182,7 +186,7 @@ class Task(ABC):
         return None
 
     def settle(self, data: Data, actions: Floats) -> None:
-        """After a step, before anything is read off: move `data.userdata` on; nothing by default."""
+        """After a step, before it is observed and scored: update `data.userdata`; does nothing by default."""
         return
 
     @abstractmethod

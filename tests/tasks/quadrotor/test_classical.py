@@ -48,7 +48,7 @@ def test_it_hovers_with_any_payload_on_any_cable(payload, cable):
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_it_flies_the_test_in_distribution_without_a_crash_and_closely(seed):
-    # Measured for seeds 0 to 4: means of 4.3 to 5.0 cm, and 8.9 cm at worst.
+    # GroupScores for seeds 0 to 4: means of 4.3 to 5.0 cm, and 8.9 cm at worst.
     crashed, errors = flown("id", seed)
     assert not crashed.any()
     assert errors.mean() < 7
@@ -56,7 +56,7 @@ def test_it_flies_the_test_in_distribution_without_a_crash_and_closely(seed):
 
 
 def test_it_flies_a_heavier_payload_on_a_longer_cable_too():
-    # Measured for seeds 0 to 4: no crash, means of 4.7 to 5.6 cm, and 9.3 cm at worst.
+    # GroupScores for seeds 0 to 4: no crash, means of 4.7 to 5.6 cm, and 9.3 cm at worst.
     crashed, errors = flown("ood", 1)
     assert not crashed.any()
     assert errors.mean() < 8

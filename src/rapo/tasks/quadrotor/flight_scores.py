@@ -17,7 +17,7 @@ import polars as pl
 from rapo.arrays import Floats
 from rapo.errors import InputError
 from rapo.files import write_atomically
-from rapo.reporting.run_record import Record
+from rapo.reporting.run_record import RunRecord
 from rapo.reporting.statistics import Interval, pooled_mean, share
 from rapo.runs.csv_table import read_table
 from rapo.tasks.quadrotor import flights as tracking
@@ -34,7 +34,7 @@ _WHOSE = {"algo": pl.String, "run_seed": pl.Int64}
 SCHEMA = {**_WHOSE, "steps": pl.Int64, **tracking.SCHEMA}
 PATHS_SCHEMA = {**_WHOSE, **tracking.PATHS_SCHEMA}
 
-Named = Sequence[tuple[str, Sequence[Record]]]
+Named = Sequence[tuple[str, Sequence[RunRecord]]]
 """Runs by the label of their group."""
 
 
@@ -74,7 +74,7 @@ def flights(groups: Named) -> pl.DataFrame:
         table.select(pl.lit(label).alias("algo"), _number("run_seed", r.seed), _number("steps", r.steps), "*")
         for label, runs in groups
         for r in runs
-        if (table := r.tracking) is not None
+        if (table := r.results.get("tracking")) is not None and len(table)
     ]
     return pl.concat(tables) if tables else pl.DataFrame(schema=SCHEMA)
 

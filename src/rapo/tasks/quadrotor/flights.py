@@ -6,58 +6,65 @@ seed and number of episodes meets the same dynamics, initial states, noise and d
 the run folder has a row for every episode, `paths.csv` the paths of the first few of each setting.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rapo.arrays import Bools, Floats
 from rapo.errors import InputError
 from rapo.evaluation.evaluate import check_episodes, evaluate
+from rapo.evaluation.measurement import Advance, Measurement, measure
 from rapo.files import write_atomically
+from rapo.heavy import pl
+from rapo.ranges import AT_LEAST_1, check_ranges
 from rapo.runs.csv_table import read_table
 from rapo.runs.run import Run
 from rapo.tasks.quadrotor.episode_row import CLOCK, REFERENCE, REFERENCE_SIZE
-from rapo.tasks.quadrotor.following import at
-from rapo.tasks.quadrotor.payload_task import QuadrotorPayload
 from rapo.training.actor import actor
+from rapo.world.engines import ENGINE
 from rapo.world.find_task import TASKS
 from rapo.world.streams import DYNAMICS, check_seed, stream
 from rapo.world.task import Data, Task
 
+if TYPE_CHECKING:
+    from rapo.tasks.quadrotor.payload_task import QuadrotorPayload
+
 FILE, PATHS = "tracking.csv", "paths.csv"
 SETTINGS = ("id", "ood")
-EPISODES, SEED = 20, 1000
 DIGITS = 3
 """Decimals in both files: a hundredth of a millimetre of an error, a millimetre of a path."""
 SHOWN, EVERY = 3, 5
 """Of how many episodes of each setting the path is kept, and how many steps lie between two of its points."""
 SCHEMA = {
-    "setting": pl.Enum(SETTINGS),
-    "episode": pl.Int64,
-    "rmse_cm": pl.Float64,
-    "largest_cm": pl.Float64,
-    "crashed": pl.Boolean,
-    "diverged": pl.Boolean,
-    "length": pl.Int64,
-    "payload": pl.Float64,
-    "cable": pl.Float64,
-    "updates": pl.Int64,
-    "seed": pl.Int64,
+    "setting": str,
+    "episode": int,
+    "rmse_cm": float,
+    "largest_cm": float,
+    "crashed": bool,
+    "diverged": bool,
+    "length": int,
+    "payload": float,
+    "cable": float,
+    "updates": int,
+    "seed": int,
 }
 AXES = ("x", "y", "z")
 PATHS_SCHEMA = {
-    "setting": pl.Enum(SETTINGS),
-    "episode": pl.Int64,
-    "step": pl.Int64,
-    **{name + axis: pl.Float64 for name in ("", "reference_") for axis in AXES},
+    "setting": str,
+    "episode": int,
+    "step": int,
+    **{name + axis: float for name in ("", "reference_") for axis in AXES},
 }
-AGAIN = "fly the run again with rapo eval quadrotor"
+AGAIN = "fly the run again with rapo eval tracking"
 
 
-class Flights:
+class FlightWatch:
     """Watches payloads along their references, `[n]` episodes at a time."""
 
     def __init__(self, task: Task, n: int, shown: list[int]) -> None:
@@ -67,6 +74,8 @@ class Flights:
 
     def __call__(self, data: Data, running: Bools) -> None:
         """Look at every episode that still runs, before a step."""
+        from rapo.tasks.quadrotor.following import at  # imported here: Numba is slow to load
+
         rows = data.userdata
         times = rows[:, CLOCK, None] * self._task.dt
         wanted = at(rows[:, REFERENCE : REFERENCE + REFERENCE_SIZE], times).position[:, 0]
@@ -85,18 +94,40 @@ class Flights:
         return np.stack(self._paths)
 
 
-def track(
-    run: Run,
-    *,
-    episodes: int = EPISODES,
-    seed: int = SEED,
-    threads: int = 0,
-    advance: Callable[[], None] = lambda: None,
-) -> pl.DataFrame:
-    """Fly the policy of a run in both settings and write its tables; `advance` is called once a step."""
-    task, training = trackable(run.config().task), run.trained(threads=1)
-    policy = actor(task, training.learner)
-    table, paths = fly(task, policy, episodes=episodes, seed=seed, threads=threads, advance=advance)
+@dataclass(frozen=True)
+class FlightSettings:
+    """How often the curve of the test is flown."""
+
+    episodes: Annotated[int, AT_LEAST_1] = 20
+    """Episodes in each of the two settings."""
+    seed: int = 1000
+    """Where initial states and dynamics come from."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        check_seed(self.seed)
+
+
+def track(run: Run, *, threads: int = 0, advance: Advance = lambda: None, **changes: Any) -> pl.DataFrame:
+    """Fly the policy of a run in both settings and write its tables; `advance` is called once a step.
+
+    changes: any of `FlightSettings`.
+    """
+    return measure(TRACKING, run, TRACKING.choose(changes), threads=threads, advance=advance)
+
+
+def _track(run: Run, chosen: FlightSettings, *, threads: int, advance: Advance) -> pl.DataFrame:
+    training = run.trained(threads=1)
+    task = trackable(training.config.task)
+    table, paths = fly(
+        task,
+        actor(task, training.learner),
+        episodes=chosen.episodes,
+        seed=chosen.seed,
+        threads=threads,
+        engine=training.config.engine,
+        advance=advance,
+    )
     table = table.with_columns(pl.lit(training.updates, pl.Int64).alias("updates"))
     write_atomically(run.folder / PATHS, paths.write_csv().encode())
     write_atomically(run.folder / FILE, table.write_csv().encode())
@@ -107,9 +138,10 @@ def fly(
     task: QuadrotorPayload,
     policy: Callable[[Floats], NDArray[np.floating]],
     *,
-    episodes: int = EPISODES,
-    seed: int = SEED,
+    episodes: int = 20,
+    seed: int = 1000,
     threads: int = 0,
+    engine: str = ENGINE,
     advance: Callable[[], None] = lambda: None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Fly any policy in both settings: a table of its episodes, columns of `SCHEMA`, and paths of some.
@@ -121,7 +153,7 @@ def fly(
     dynamics = np.stack([task.setting(s, episodes, stream(check_seed(seed), 0, DYNAMICS)) for s in SETTINGS])
     first = range(min(SHOWN, episodes))
     shown = [(setting, episode) for setting in range(len(SETTINGS)) for episode in first]
-    flights = Flights(task, len(SETTINGS) * episodes, [s * episodes + e for s, e in shown])
+    flights = FlightWatch(task, len(SETTINGS) * episodes, [s * episodes + e for s, e in shown])
     outcome = evaluate(
         task,
         policy,
@@ -129,6 +161,7 @@ def fly(
         episodes=episodes,
         seed=seed,
         threads=threads,
+        engine=engine,
         advance=advance,
         watch=flights,
     )
@@ -154,6 +187,8 @@ def fly(
 
 def trackable(task: Task) -> QuadrotorPayload:
     """The task, refused unless it has a reference to follow in both settings."""
+    from rapo.tasks.quadrotor.payload_task import QuadrotorPayload
+
     if not isinstance(task, QuadrotorPayload) or not set(SETTINGS) <= set(task.settings):
         known = [name for name, kind in TASKS.items() if issubclass(kind, QuadrotorPayload)]
         raise InputError(
@@ -184,3 +219,39 @@ def _path(setting: str, episode: int, points: Floats) -> pl.DataFrame:
 
 def _rounded(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col(pl.Float64).round(DIGITS))
+
+
+def _check(chosen: FlightSettings, task: Task) -> None:
+    trackable(task)
+
+
+def _covers(table: pl.DataFrame, chosen: FlightSettings, task: Task) -> bool:
+    return (
+        set(table["seed"]) == {chosen.seed}
+        and set(table["setting"]) == set(SETTINGS)
+        and set(table["episode"]) == set(range(chosen.episodes))
+    )
+
+
+TRACKING = Measurement(
+    name="tracking",
+    done="flown",
+    summary="""Fly the payload along the reference of the test: errors, crashes and figures.
+
+    Payload, cable and disturbances are as in training (ID) and beyond (OOD), the same for every run. Every
+    flight goes into the run folder as tracking.csv, the paths of some as paths.csv.
+    """,
+    settings=FlightSettings,
+    files={FILE: "a row for every flight along the reference of the test", PATHS: "the paths of some"},
+    measure=_track,
+    read=read_tracking,
+    whole=lambda folder: read_paths(folder) is not None,
+    updates=lambda table: int(table["updates"][0]) if len(table) else None,
+    covers=_covers,
+    check=_check,
+    steps=lambda chosen, task: task.tested().time_limit,
+    conditions=lambda table: (int(table["seed"][0]), table["episode"].n_unique()) if len(table) else None,
+    in_grids=False,
+    blocks="rapo.tasks.quadrotor.flights_report:tracking_blocks",
+    command="rapo.tasks.quadrotor.flights_command:FlightsCommand",
+)

@@ -1,39 +1,85 @@
-"""What `rapo eval quadrotor` does: flies runs, or takes up a table of flights, and shows what came of it."""
+"""`rapo eval tracking`: flies runs, or takes up a table of flights, and shows what came of it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
-from rich.markup import escape
-from rich.table import Table
+import tyro
 
 from rapo.errors import InputError
-from rapo.files import write_atomically
-from rapo.reporting.groups import Group, load
-from rapo.runs.run import Run
+from rapo.files import check_writable, write_atomically
+from rapo.runs.run import Run, trained_runs
 from rapo.screen import console, number_table, progress_bar
-from rapo.tasks.quadrotor import flights as tracking
-from rapo.tasks.quadrotor.classical import classical_controller
-from rapo.tasks.quadrotor.flight_scores import (
-    TRIALS,
-    Tracked,
-    beside,
-    conditions,
-    drawn,
-    flights,
-    labelled,
-    read_flights,
-    summaries,
-    typical_paths,
-    words,
-)
-from rapo.tasks.quadrotor.flights import SETTINGS, track, trackable
-from rapo.tasks.quadrotor.payload_task import InformedQuadrotorPayload
+from rapo.tasks.quadrotor.flights import SETTINGS, FlightSettings, fly, track, trackable
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from rapo.heavy import pl
+    from rapo.tasks.quadrotor.flight_scores import Tracked
 
 CLASSICAL = "classical"
 
 
-def of_one_task(runs: Sequence[Run]) -> Sequence[Run]:
+@dataclass(frozen=True)
+class FlightsCommand:
+    """Fly the payload of quadrotor runs along the reference of the test: errors, crashes and figures.
+
+    Payload, cable and disturbances are as in training (ID) and beyond (OOD), the same for every run. Every
+    flight goes into the run folder as tracking.csv, the paths of some as paths.csv. A file that --csv wrote,
+    given instead of runs, makes the same table and figures again.
+    """
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run folders, or one file that --csv wrote."""
+    settings: Annotated[FlightSettings, tyro.conf.arg(name="")] = field(default_factory=FlightSettings)
+    """How often."""
+    csv: Path | None = None
+    """Also write every flight to this file, and beside it the typical paths to FILE-paths.csv."""
+    out: Path | None = None
+    """A folder for figures (PDF and PNG) of paths in space and over time."""
+    classical: bool = False
+    """Also fly a classical controller, which is told payload and cable."""
+
+    def run(self) -> None:
+        """Fly run by run with a progress bar, then print the table and write what was asked for."""
+        from rapo.reporting.report_folder import prepared  # imported here: plotting is slow to import
+        from rapo.tasks.quadrotor.flight_scores import paths_file, read_flight_paths, write_flights
+
+        table = next((path for path in self.runs if path.is_file()), None)
+        if table is None:
+            for path in () if self.csv is None else (self.csv, paths_file(self.csv)):
+                check_writable(path)
+            if self.out is not None:
+                prepared(self.out, "figures", ())
+            flown, paths = self._fly()
+        elif len(self.runs) > 1 or self.csv is not None or self.classical:
+            raise InputError(
+                f"table '{table}' was given with other runs, --csv or --classical: give it alone, or runs"
+            )
+        else:
+            flown = _known(table, self.settings)
+            paths = None if self.out is None else read_flight_paths(table)
+        _show(flown)
+        if self.csv is not None and paths is not None:
+            write_flights(self.csv, flown, paths)
+        if self.out is not None and paths is not None:
+            _draw(flown, paths, prepared(self.out, "figures", ()))
+
+    def _fly(self) -> "tuple[pl.DataFrame, pl.DataFrame]":
+        """The flights of all runs, and of the classical controller where it is asked for; and paths."""
+        from rapo.heavy import pl
+
+        runs = _of_one_task(trained_runs(self.runs) if self.runs or not self.classical else ())
+        found = [_fly_runs(runs, self.settings)] if runs else []
+        if self.classical:
+            found.append(_fly_classical(self.settings))
+        flown, paths = (pl.concat(each) for each in zip(*found, strict=True))
+        return flown, paths
+
+
+def _of_one_task(runs: Sequence[Run]) -> Sequence[Run]:
     """The runs, refused unless all are of the same task and can fly."""
     names = list(dict.fromkeys(trackable(run.config().task).name for run in runs))
     if len(names) > 1:
@@ -41,28 +87,38 @@ def of_one_task(runs: Sequence[Run]) -> Sequence[Run]:
     return runs
 
 
-def fly_classical(episodes: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Fly the classical controller, which is told payload and cable: the table of its flights, and a path."""
+def _fly_classical(settings: FlightSettings) -> "tuple[pl.DataFrame, pl.DataFrame]":
+    """The flights of the classical controller, which is told payload and cable, and a path."""
+    from rapo.tasks.quadrotor.classical import classical_controller
+    from rapo.tasks.quadrotor.flight_scores import labelled
+    from rapo.tasks.quadrotor.payload_task import InformedQuadrotorPayload
+
     task = InformedQuadrotorPayload()
     with progress_bar() as progress:
         bar = progress.add_task(f"flying {CLASSICAL}", total=task.tested().time_limit)
-        table, paths = tracking.fly(
+        table, paths = fly(
             task,
             classical_controller(task),
-            episodes=episodes,
-            seed=seed,
+            episodes=settings.episodes,
+            seed=settings.seed,
             advance=lambda: progress.advance(bar),
         )
     return labelled(table, CLASSICAL), labelled(paths, CLASSICAL)
 
 
-def fly(runs: Sequence[Run], episodes: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _fly_runs(runs: Sequence[Run], settings: FlightSettings) -> "tuple[pl.DataFrame, pl.DataFrame]":
     """Fly runs of one task with a progress bar for each: the table of all flights, and typical paths."""
+    from rich.markup import escape
+
+    from rapo.reporting.groups import load
+    from rapo.tasks.quadrotor.flight_scores import flights, typical_paths
+
     steps = runs[0].config().task.tested().time_limit
     with progress_bar() as progress:
         for run in runs:
             bar = progress.add_task(f"flying {escape(run.folder.name)}", total=steps)
-            track(run, episodes=episodes, seed=seed, advance=lambda: progress.advance(bar))  # noqa: B023
+            advance = lambda: progress.advance(bar)  # noqa: B023, E731
+            track(run, episodes=settings.episodes, seed=settings.seed, advance=advance)
             progress.update(bar, completed=steps)
     loaded = load([run.folder for run in runs])
     notes = list(loaded.notes)
@@ -76,21 +132,25 @@ def fly(runs: Sequence[Run], episodes: int, seed: int) -> tuple[pl.DataFrame, pl
     return flown, paths
 
 
-def known(path: Path, episodes: int, seed: int) -> pl.DataFrame:
+def _known(path: Path, settings: FlightSettings) -> "pl.DataFrame":
     """A table of flights that was written before, refused if other flights were asked for."""
+    from rapo.tasks.quadrotor.flight_scores import conditions, read_flights
+
     flown = read_flights(path)
     found = sorted(conditions([flown]))
-    if found != [(seed, episodes)]:
+    if found != [(settings.seed, settings.episodes)]:
         ways = " and ".join(f"--seed {s} --episodes {e}" for s, e in found)
         raise InputError(
-            f"table '{path}' is of {ways}, and --seed {seed} --episodes {episodes} were asked for: "
-            "ask for the same, or fly the runs again"
+            f"table '{path}' is of {ways}, and --seed {settings.seed} --episodes {settings.episodes} were "
+            "asked for: ask for the same, or fly the runs again"
         )
     return flown
 
 
-def show(flown: pl.DataFrame) -> None:
+def _show(flown: "pl.DataFrame") -> None:
     """Print errors and crashes of every algorithm."""
+    from rapo.tasks.quadrotor.flight_scores import summaries
+
     found = summaries(flown)
     console.print(_table(found, flown["episode"].n_unique()))
     for tracked in found:
@@ -103,23 +163,30 @@ def show(flown: pl.DataFrame) -> None:
             )
 
 
-def draw(flown: pl.DataFrame, paths: pl.DataFrame, out: Path) -> None:
+def _draw(flown: "pl.DataFrame", paths: "pl.DataFrame", out: Path) -> None:
     """Write the figures into a folder, and say where they are."""
-    from rapo.reporting import print_figures as figures  # imported here: plotting is slow to import
     from rapo.reporting.colours import looks
+    from rapo.reporting.groups import Group
+    from rapo.reporting.print_figures import rendered
+    from rapo.tasks.quadrotor import flight_figures
+    from rapo.tasks.quadrotor.flight_scores import beside, drawn
 
     chosen = beside(drawn(flown, paths))
     if not chosen:
         raise InputError("the paths are of other flights than the table: fly the runs again")
     look = looks(Group(flight.label, flight.label.split()[0], ()) for flight in chosen)
-    for name, make in (("paths", figures.paths), ("over-time", figures.over_time)):
-        for kind, content in figures.rendered(make(chosen, look)).items():
+    for name, make in (("paths", flight_figures.paths), ("over-time", flight_figures.over_time)):
+        for kind, content in rendered(make(chosen, look)).items():
             write_atomically(out / f"quadrotor-{name}.{kind}", content)
     console.print(f"Figures: {out}", soft_wrap=True, markup=False)
 
 
-def _table(found: Sequence[Tracked], episodes: int) -> Table:
+def _table(found: "Sequence[Tracked]", episodes: int) -> "Table":
     """Estimates with their intervals below them."""
+    from rich.markup import escape
+
+    from rapo.tasks.quadrotor.flight_scores import TRIALS, words
+
     title = "Flights along the test curve"
     columns = ("runs", *(f"{what} {s.upper()}" for what in ("RMSE", "crashes") for s in SETTINGS))
     table = number_table(title, ("algorithm",), columns)

@@ -32,6 +32,7 @@ from rapo.tasks.quadrotor.episode_row import (
     SUBSTEPS,
     THRUST,
 )
+from rapo.tasks.quadrotor.flights import TRACKING
 from rapo.world.dynamics import Parameter
 from rapo.world.task import BeforeSubstep, Data, States, Task
 
@@ -70,6 +71,7 @@ class QuadrotorPayload(Task):
         Parameter("lag", (), (0.05, 0.2), (0.0, 0.4), 0.125, "read"),
         Parameter("disturbance", (), (1.0, 1.0), (0.0, 2.0), 1.0, "read"),
     )
+    measurements: ClassVar = (TRACKING,)
     options: ClassVar = {
         "num_envs": 64,
         "horizon": 32,

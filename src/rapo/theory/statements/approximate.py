@@ -1,7 +1,8 @@
-"""The operator at temperatures that are not optimal: whether it contracts, and what it costs.
+"""Statements on the operator at temperatures that are not optimal: contraction, and the error it leaves.
 
-There it matters which of two expressions is used that agree at the optimum. The dual is a contraction at any
-temperature, and its fixed point is off by the square of the error; the mean under tilted weights is neither.
+Two expressions of the operator agree at the optimal temperature only. The dual is a contraction at any
+temperature, and its fixed point is off by the square of the temperature's error. The mean under tilted
+weights has neither property.
 """
 
 from dataclasses import replace
@@ -12,18 +13,18 @@ from rapo.arrays import Floats
 from rapo.tabular import Mdp, exact_value, value_iteration
 from rapo.tabular import operator as tabular
 from rapo.theory.statement import Curve, Finding, Rate, Statement, Verdict, curve, slope
-from rapo.theory.tilting import tilted
-from rapo.theory.worlds import BUDGETS, ROUNDING, Ints, World, interior, oscillation, worlds
+from rapo.theory.statements.tilting import tilted
+from rapo.theory.statements.worlds import BUDGETS, ROUNDING, Ints, World, interior, oscillation, worlds
 
 _FINE = 3e-11
 _SHARES = np.array([0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
 """Temperature errors, in units of the smallest optimal temperature."""
 _SMALL = slice(0, 4)
-"""Those of them where slopes are measured."""
+"""The temperature errors, among `_SHARES`, over which slopes are measured."""
 
 
 def any_temperature(rng: np.random.Generator) -> Finding:
-    """Distances before and after, at temperatures drawn for each pair of state and action and held fixed."""
+    """The dual's operator at random fixed temperatures: distances of two value functions before and after."""
     largest, excess, pairs = 0.0, -np.inf, 0
     for world in worlds(rng):
         for budget in BUDGETS:
@@ -48,7 +49,7 @@ def any_temperature(rng: np.random.Generator) -> Finding:
 
 
 def tilted_mean(rng: np.random.Generator) -> Finding:
-    """The same for the mean under the tilted weights, at sharp temperatures, gentle ones and optimal ones."""
+    """The tilted mean's operator at high, low and optimal temperatures: distances before and after."""
     written, gentle, drift, pairs = 0.0, 0.0, 0.0, 0
     for world in worlds(rng):
         for _ in range(20):
@@ -154,7 +155,7 @@ def _tilted(mdp: Mdp, value: Floats, temperature: Floats | float) -> Floats:
 
 
 def _two_answers() -> str:
-    """A row in which a higher value gives a lower target, and an MDP in which iteration has two ends."""
+    """A row whose target falls as a value rises, and an MDP in which iteration has two fixed points."""
     means = tilted([[0.0, 2.0], [0.0, 3.0]], [0.5, 0.5], 1.0).mean
     mdp = Mdp.dense([[[0.1, 0.9]], [[0.0, 1.0]]], [[0.0], [1.0]], 0.9)
     ends = []

@@ -1,4 +1,4 @@
-"""The robust Bellman operator: contraction, monotonicity, translation, and the fixed point they give."""
+"""Statements on the robust Bellman operator: contraction, monotonicity, translation and its fixed point."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from rapo.arrays import Floats
 from rapo.tabular import Solved, backup, evaluate, policy_iteration, value_iteration
 from rapo.tabular.markov import average
 from rapo.theory.statement import Curve, Finding, Rate, Statement, Verdict, curve, slope
-from rapo.theory.worlds import BUDGETS, ROUNDING, World, worlds
+from rapo.theory.statements.worlds import BUDGETS, ROUNDING, World, worlds
 
 _FINE = 1e-10
 _SWEEPS = 50
@@ -14,7 +14,7 @@ _MIDDLE = BUDGETS[1]
 
 
 def contraction(rng: np.random.Generator) -> Finding:
-    """Distances of pairs of value functions before and after, for the best action and for a policy's."""
+    """Distances of two value functions before and after the operator of the best action, or of a policy."""
     largest, excess, pairs = 0.0, -np.inf, 0
     for world in worlds(rng):
         gamma = world.mdp.discount
@@ -38,7 +38,7 @@ def contraction(rng: np.random.Generator) -> Finding:
 
 
 def monotonicity(rng: np.random.Generator) -> Finding:
-    """Raise values in some states, and see whether an image falls anywhere."""
+    """Raise the values of some states; the operator's result must not fall in any state."""
     deepest, excess, pairs = 0.0, -np.inf, 0
     for world in worlds(rng):
         for budget in BUDGETS:
@@ -59,7 +59,7 @@ def monotonicity(rng: np.random.Generator) -> Finding:
 
 
 def translation(rng: np.random.Generator) -> Finding:
-    """Add constants of all sizes."""
+    """Add a constant to all values; the operator's result must rise by the discount times the constant."""
     largest, excess, pairs = 0.0, -np.inf, 0
     for world in worlds(rng):
         for budget in BUDGETS:
@@ -79,7 +79,7 @@ def translation(rng: np.random.Generator) -> Finding:
 
 
 def fixed_point(rng: np.random.Generator) -> Finding:
-    """Value iteration, policy iteration and the greedy policy's own value, and sweeps from other starts."""
+    """Value iteration, policy iteration and the greedy policy's value agree; sweeps approach them."""
     apart, beyond, late, curves, solved = 0.0, -np.inf, -np.inf, list[Curve](), 0
     for world in worlds(rng, random=3):
         gamma = world.mdp.discount
@@ -120,7 +120,7 @@ def fixed_point(rng: np.random.Generator) -> Finding:
 
 
 def _distances(world: World, start: Floats, end: Solved) -> Curve:
-    """Distances to the fixed point over the discount's powers, as shares of the first, while certain."""
+    """Distances to the fixed point, as shares of the first, sweep by sweep until rounding hides them."""
     value, distances = start, np.zeros(_SWEEPS)
     for sweep in range(_SWEEPS):
         distances[sweep] = np.abs(value - end.value).max()

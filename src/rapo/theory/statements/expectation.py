@@ -8,14 +8,14 @@ import numpy as np
 
 from rapo.arrays import Floats
 from rapo.tabular.ensemble import divergence
-from rapo.theory import rows as row
-from rapo.theory import tilting
-from rapo.theory.rows import COUNT, OUTCOMES, ROUNDING, Rows, largest
 from rapo.theory.statement import Finding, Rate, Statement, Verdict, curve, slope
+from rapo.theory.statements import rows as row
+from rapo.theory.statements import tilting
+from rapo.theory.statements.rows import COUNT, OUTCOMES, ROUNDING, Rows, largest
 
 
 def duality(rng: np.random.Generator) -> Finding:
-    """Primal, dual and the dual maximised by other means, and points of the ball that might do worse."""
+    """The worst expectation, its dual and random points of the ball, which must not lie below it."""
     rows = row.draw(rng, beyond=0.2)
     solved = tilting.worst(*rows)
     excess = largest(divergence(solved.weights, rows.weights) - rows.budget)
@@ -49,7 +49,7 @@ def _maximum(rows: Rows) -> Floats:
 
 
 def tightness(rng: np.random.Generator) -> Finding:
-    """Whether the worst case uses its budget, and where KL goes as the temperature grows."""
+    """Whether the worst case uses all its budget, and the limit of KL as the temperature grows."""
     rows = row.draw(rng, beyond=0.3)
     solved = tilting.worst(*rows)
     inside = rows.budget < rows.ceiling
@@ -113,7 +113,7 @@ def hard_minimum(rng: np.random.Generator) -> Finding:
 
 
 def entropic_risk(rng: np.random.Generator) -> Finding:
-    """Its properties and the variational formula, each as its worst violation in units of the spread."""
+    """Properties of the entropic risk: the largest violation of each, in units of a row's spread."""
     rows = row.draw(rng)
     values, p, spread = rows.values, rows.weights, rows.spread
     temperature = 10 ** rng.uniform(-2, 2, COUNT) / spread
@@ -149,7 +149,7 @@ def entropic_risk(rng: np.random.Generator) -> Finding:
 
 
 def cumulants(rng: np.random.Generator) -> Finding:
-    """What the expansion to third order leaves, as the temperature falls."""
+    """What the entropic risk's expansion to third order leaves out, as the temperature falls."""
     rows = row.draw(rng)
     values = (rows.values - rows.values.min(axis=1, keepdims=True)) / rows.spread[:, None]
     mean = (rows.weights * values).sum(axis=1)

@@ -8,9 +8,9 @@ over the draws are held against the rates that the paper states.
 import numpy as np
 
 from rapo.arrays import Floats
-from rapo.theory.rates import agree, rate
 from rapo.theory.statement import Finding, Statement, Verdict, curve, slope
-from rapo.theory.tilting import Tilted, tilted
+from rapo.theory.statements.rates import agree, rate
+from rapo.theory.statements.tilting import Tilted, tilted
 
 WINDOW = 0.5, 8.0
 """The temperatures that the paper calls the window."""
@@ -27,7 +27,7 @@ NODES, WEIGHTS = 0.5 * (_NODES + 1), 0.5 * _WEIGHTS
 
 
 def score(omega: Floats) -> Floats:
-    """h(omega), smooth, lowest inside the interval, between 0 and 1."""
+    """The score h(omega): smooth, between 0 and 1, lowest inside the interval."""
     return 0.6 * np.sin(np.pi * (omega - 0.35)) ** 2 + 0.4 * omega
 
 

@@ -2,29 +2,29 @@
 
 The next state is a function of state, action and a model omega, uniform on [0, 1]: each pair (s, a) cuts a
 circle into arcs, one for each next state, and omega falls into one. The family's kernel `[S, A, S]` holds the
-lengths of the arcs, that of K models the shares of them that fall there. For every pair the mixture of models
-is the worst within a KL budget, with no window on its temperature unless one is named.
+lengths of the arcs, the kernel of K models the shares of models that fall there. For every pair the mixture
+of models is the worst within a KL budget; its temperature is not bounded unless a window is named.
 """
 
 import numpy as np
 
 from rapo.arrays import Floats
-from rapo.theory.rates import agree, rate
 from rapo.theory.statement import Finding, Statement, Verdict
+from rapo.theory.statements.rates import agree, rate
+from rapo.theory.statements.tilting import tilted, worst
 from rapo.theory.statements.whole_trajectories import values
-from rapo.theory.tilting import tilted, worst
 
 DISCOUNT, KAPPA = 0.5, 0.1
 STATES, ACTIONS = 6, 3
 SIZES, DRAWS = np.array([64, 256, 1024, 4096]), 40
 SWEEPS = 27
-"""After which nothing is left of a start: 0.5^27 is below 1e-8."""
+"""Sweeps of value iteration, after which the start no longer matters: 0.5^27 is below 1e-8."""
 RATE_TOLERANCE = 0.1
-"""How far a measured slope may be from its prediction: with 40 draws, four times its Monte-Carlo error."""
+"""How far a measured slope may be from its prediction: four times its sampling error with 40 draws."""
 ROUNDING = 1e-7
-"""What sweeps leave of the start."""
+"""Allowed error of fixed points: what `SWEEPS` sweeps leave of the start."""
 SHORT = 0.01
-"""How little the sure thing is short of a gamble won, in the counterexample."""
+"""How much less the sure state pays than a won gamble, in the counterexample."""
 
 
 def arcs(rng: np.random.Generator) -> Floats:
@@ -55,7 +55,7 @@ def solve(kernel: Floats, rewards: Floats, start: Floats) -> Floats:
 
 
 def evaluate(kernel: Floats, rewards: Floats, policy: np.ndarray) -> Floats:
-    """`[n, S]`, robust values of policies `[n, S]`, by turns for the worst kernel and for its value."""
+    """`[n, S]`, robust values of policies `[n, S]`, by solving for worst kernel and value in turns."""
     states = np.arange(kernel.shape[0])
     base, reward = kernel[states, policy], rewards[states, policy]
     value = values(base, reward, DISCOUNT)
@@ -65,7 +65,7 @@ def evaluate(kernel: Floats, rewards: Floats, policy: np.ndarray) -> Floats:
 
 
 def check_operator(rng: np.random.Generator) -> Finding:
-    """The operator of K models at the family's value, and its fixed point."""
+    """The operator of K models applied to the family's value, and its fixed point, against the family's."""
     edges, rewards = arcs(rng), rng.uniform(0, 1, (STATES, ACTIONS))
     truth = np.diff(edges, axis=-1)
     best = solve(truth, rewards, np.zeros(STATES))

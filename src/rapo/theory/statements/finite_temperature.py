@@ -7,7 +7,6 @@ family of `rapo.theory.statements.finite_ensemble`, beta_K that of K models draw
 import numpy as np
 
 from rapo.arrays import Floats
-from rapo.theory.rates import agree, rate
 from rapo.theory.statement import Finding, Statement, Verdict, curve
 from rapo.theory.statements.finite_ensemble import (
     DRAWS,
@@ -22,7 +21,8 @@ from rapo.theory.statements.finite_ensemble import (
     rms,
     score,
 )
-from rapo.theory.tilting import curvature, tilted, worst
+from rapo.theory.statements.rates import agree, rate
+from rapo.theory.statements.tilting import curvature, tilted, worst
 
 
 def check_concavity(rng: np.random.Generator) -> Finding:

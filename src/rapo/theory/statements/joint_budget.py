@@ -10,11 +10,11 @@ from rapo.arrays import Floats
 from rapo.robust import RobustValue
 from rapo.tabular.ensemble import divergence
 from rapo.theory.statement import Finding, Statement, Verdict
-from rapo.theory.tilting import ceiling, distributions, tilted, worst
+from rapo.theory.statements.tilting import ceiling, distributions, tilted, worst
 
 MODELS, OUTCOMES = 2, 4
 ROUNDING = 1e-11
-"""Of sums over a handful of outcomes, of sizes around 1."""
+"""Allowed error of sums over a handful of outcomes with terms around 1."""
 
 
 def joint_kl(mixture: Floats, law: Floats, prior: Floats, base: Floats) -> Floats:
@@ -41,7 +41,7 @@ def worst_joint(returns: Floats, law: Floats, prior: Floats, budget: Floats) -> 
 
 
 def check_chain_rule(rng: np.random.Generator) -> Finding:
-    """The KL of random joint laws, some with outcomes left out, at once and in its two parts."""
+    """The KL of random joint laws against the sum of its two parts; some laws leave outcomes out."""
     count, models, outcomes = 1000, 4, 6
     base, prior = distributions(rng, count, models, outcomes), distributions(rng, count, models)
     law, mixture = distributions(rng, count, models, outcomes), distributions(rng, count, models)
@@ -80,7 +80,7 @@ def check_split(rng: np.random.Generator) -> Finding:
 
 
 def check_trade_off(rng: np.random.Generator) -> Finding:
-    """Whether the parts of a feasible joint law add up to no more than its budget: largest and mean part."""
+    """Whether the model KL and the largest, or the mean, outcome KL of a joint law stay in its budget."""
     count = 500
     base, prior = distributions(rng, count, MODELS, OUTCOMES), distributions(rng, count, MODELS)
     law, mixture = distributions(rng, count, MODELS, OUTCOMES), distributions(rng, count, MODELS)

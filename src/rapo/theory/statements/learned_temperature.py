@@ -1,6 +1,7 @@
-"""Statements on what AdvNet gives the critic to learn from, and on the loss it is trained by.
+"""Statements on the targets that AdvNet's temperatures give the critic, and on the loss of AdvNet itself.
 
-Rows are those of `rapo.theory.rows`; AdvNet's temperature for a row is a number that descends the loss.
+Rows are those of `rapo.theory.statements.rows`. In place of a network every row has a temperature of its own,
+which descends AdvNet's loss.
 """
 
 from typing import NamedTuple
@@ -9,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rapo.arrays import Floats
-from rapo.theory import rows as row
-from rapo.theory import tilting
-from rapo.theory.rates import rate
-from rapo.theory.rows import COUNT, OUTCOMES, Rows, largest
 from rapo.theory.statement import Finding, Statement, Verdict, slope
+from rapo.theory.statements import rows as row
+from rapo.theory.statements import tilting
+from rapo.theory.statements.rates import rate
+from rapo.theory.statements.rows import COUNT, OUTCOMES, Rows, largest
 from rapo.theory.statements.temperature_errors import effect_of_errors
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from rapo.arrays import Floats
 from rapo.learner.budget import adapt
 from rapo.theory.statement import Finding, Statement, Verdict
-from rapo.theory.tilting import ceiling, distributions, tilted, worst
+from rapo.theory.statements.tilting import ceiling, distributions, tilted, worst
 
 ROUNDING = 1e-11
-"""Of sums over a handful of models, of sizes around 1."""
+"""Allowed error of sums over a handful of models with terms around 1."""
 UPDATES, STEP = 600, 4.0
 MISSED = 0.1
-"""Share of the budget by which adapted temperatures may miss it after so many updates."""
+"""Share of the budget by which the KL at an adapted temperature may miss it after the last update."""
 
 
 def ensembles(rng: np.random.Generator, count: int, models: int) -> tuple[Floats, Floats]:
@@ -36,7 +36,7 @@ def hardest(scores: Floats, prior: Floats) -> Floats:
 
 
 def check_limits(rng: np.random.Generator) -> Finding:
-    """Both ends of the temperature, and the KL in between."""
+    """Mixtures at temperature 0 and at infinite temperature, and the KL between these two."""
     scores, prior = ensembles(rng, 400, 6)
     cold = 1e-6
     reach = cold * np.ptp(scores, axis=1)
@@ -125,7 +125,7 @@ def check_updates(rng: np.random.Generator) -> Finding:
 
 
 def _papers(scores: Floats, prior: Floats, goal: Floats, temperature: Floats) -> Floats:
-    """The KL `[...]` at last with beta <- beta + step (KL - kappa), and steps that shrink as update^-0.6."""
+    """The KL `[...]` after updates beta <- beta + step (KL - kappa) whose steps shrink as update^-0.6."""
     for update in range(UPDATES):
         step = STEP * (1 + update) ** -0.6
         temperature = np.maximum(temperature + step * (_kl(scores, prior, temperature) - goal), 0)
@@ -133,7 +133,7 @@ def _papers(scores: Floats, prior: Floats, goal: Floats, temperature: Floats) ->
 
 
 def _multiplier(scores: Floats, prior: Floats, goal: Floats, temperature: Floats) -> Floats:
-    """The KL `[...]` at last with the learner's own updates, which raise 1 / beta instead."""
+    """The KL `[...]` after the learner's own updates, which adapt 1 / beta instead of beta."""
     with jax.enable_x64(True):
         limit = jnp.asarray(goal)
         for update in range(UPDATES):

@@ -5,17 +5,17 @@ import numpy as np
 
 from rapo.arrays import Floats
 from rapo.tabular import balls
-from rapo.theory import rows as row
-from rapo.theory import tilting
-from rapo.theory.rows import COUNT, largest
 from rapo.theory.statement import Finding, Statement, Verdict
+from rapo.theory.statements import rows as row
+from rapo.theory.statements import tilting
+from rapo.theory.statements.rows import COUNT, largest
 
 _chi_square = jax.jit(balls.chi_square)
 _total_variation = jax.jit(balls.total_variation)
 
 
 def chi_square_form(rng: np.random.Generator) -> Finding:
-    """The weights as the paper writes them, and shifted, against the solution of the chi-square ball."""
+    """Worst weights of the chi-square ball: solved for, as the paper writes them, and with a shift."""
     rows = row.draw(rng)
     values, p = rows.values, rows.weights
     # The same share of the budget that allows the minimum, 1/mass - 1, as in the KL ball.
@@ -50,7 +50,7 @@ def chi_square_form(rng: np.random.Generator) -> Finding:
 def _at_budget(values: Floats, p: Floats, budget: Floats, above: Floats) -> Floats:
     """Weights ~ p (cut - value)_+ `[n, K]` with the cut beyond `above` `[n]` that meets the budget.
 
-    By bisection; where no cut does, those of the lowest one.
+    By bisection; where no cut meets the budget, the weights of the lowest cut.
     """
 
     def weights(logarithm: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Policies and worst cases: what is optimal, which kernel attains a value, and how two policies compare."""
+"""Statements on policies and their worst cases: optimal policies, worst kernels, and gains of one policy."""
 
 from dataclasses import replace
 from itertools import permutations, product
@@ -19,8 +19,8 @@ from rapo.tabular import (
 from rapo.tabular.ensemble import divergence
 from rapo.tabular.markov import average
 from rapo.theory.statement import Finding, Statement, Verdict
-from rapo.theory.tilting import tilted
-from rapo.theory.worlds import BUDGETS, SHAPE, World, copies, fitted, interior, worlds
+from rapo.theory.statements.tilting import tilted
+from rapo.theory.statements.worlds import BUDGETS, SHAPE, World, copies, fitted, interior, worlds
 
 _FINE = 1e-10
 
@@ -67,7 +67,7 @@ def stationary_optimum(rng: np.random.Generator) -> Finding:
 
 
 def attained(rng: np.random.Generator) -> Finding:
-    """The exact value under the worst kernel, and under random kernels from the ball, some of them near."""
+    """Values under the worst kernel, and under random kernels of the ball, some near to the worst one."""
     apart, beyond, deepest, below, unspent, kernels = 0.0, -np.inf, 0.0, -np.inf, 0.0, 0
     for world in worlds(rng):
         for budget in BUDGETS:
@@ -102,7 +102,7 @@ def performance_difference(rng: np.random.Generator) -> Finding:
         for budget in BUDGETS:
             best = policy_iteration(world.mdp, budget, tolerance=1e-6).policy
             policies = [world.mdp.distribution(p) for p in (best, world.actions(rng), world.policy(rng))]
-            sides = [_Worst(world.mdp, world.initial, policy, budget) for policy in policies]
+            sides = [_WorstPolicyCase(world.mdp, world.initial, policy, budget) for policy in policies]
             for old, new in permutations(sides, 2):
                 gain, written = new.total - old.total, new.gain_over(old, old.kernel)
                 above = new.gain_over(old, old.kernel, under=old.kernel)
@@ -127,8 +127,8 @@ def performance_difference(rng: np.random.Generator) -> Finding:
     )
 
 
-class _Worst:
-    """A policy in its worst case, and its gain over another as the lemma has it."""
+class _WorstPolicyCase:
+    """A policy under its worst kernel, and its gain over another policy by the lemma's formula."""
 
     def __init__(self, mdp: Mdp, initial: Floats, policy: Floats, budget: float) -> None:
         self.mdp, self.policy, self.initial = mdp, policy, initial
@@ -137,8 +137,11 @@ class _Worst:
         self.kernel = worst_kernel(mdp, found.value, budget)
         self.total = float(initial @ found.value)
 
-    def gain_over(self, old: "_Worst", kernel: Floats, under: Floats | None = None) -> float:
-        """The old policy's advantages under a kernel where this one goes, `under` it or its own."""
+    def gain_over(self, old: "_WorstPolicyCase", kernel: Floats, under: Floats | None = None) -> float:
+        """The mean of the old policy's advantages, computed under `kernel`, over this policy's occupancy.
+
+        under: the kernel of the occupancy; this policy's worst one if not given.
+        """
         ahead = (kernel * old.value[self.mdp.successors]).sum(axis=-1)
         advantage = self.mdp.rewards + self.mdp.discount * ahead - old.value[:, None]
         visits = occupancy(self.mdp.under(self.kernel if under is None else under), self.policy, self.initial)
@@ -150,7 +153,8 @@ def _two_states() -> str:
     mdp = Mdp.dense(np.full((2, 2, 2), 0.5), [[0.0, 1.0], [0.5, 0.5]], 0.5)
     mdp, first = fitted("two states", mdp).mdp, np.eye(SHAPE[0])[0]
     old, new = (
-        _Worst(mdp, first, mdp.distribution(np.full(SHAPE[0], action)), budget=1.0) for action in (0, 1)
+        _WorstPolicyCase(mdp, first, mdp.distribution(np.full(SHAPE[0], action)), budget=1.0)
+        for action in (0, 1)
     )
     return (
         "Two states, every step leads to either with probability 1/2, budget 1, discount 1/2; the first, "
@@ -162,7 +166,7 @@ def _two_states() -> str:
 
 
 def _values_of(mdp: Mdp, policies: Floats, budget: float) -> Floats:
-    """Robust values `[n, S]` of policies `[n, S, A]`, several at once as one policy of copies."""
+    """Robust values `[n, S]` of policies `[n, S, A]`, several solved at once as copies side by side."""
     many = SHAPE[0] // mdp.states
     values = []
     for first in range(0, len(policies), many):

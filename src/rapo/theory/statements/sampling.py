@@ -9,9 +9,9 @@ value Z = 1 + p (e^x - 1).
 import numpy as np
 
 from rapo.arrays import Floats
-from rapo.theory.rates import agree, rate
 from rapo.theory.statement import Finding, Statement, Verdict, curve
-from rapo.theory.tilting import tilted, worst
+from rapo.theory.statements.rates import agree, rate
+from rapo.theory.statements.tilting import tilted, worst
 
 RATE_TOLERANCE = 0.05
 """How far a measured slope may be from its prediction: terms of higher order at the smallest sizes."""

@@ -1,24 +1,24 @@
 """Statements on the temperature of one row: how the dual depends on it, and what an error in it costs.
 
-Values are measured in units of a row's spread, temperatures in units of one over it or of the optimal one.
+Values are measured in units of a row's spread, temperatures in units of 1 / spread or of the optimal one.
 """
 
 import numpy as np
 
 from rapo.arrays import Floats
 from rapo.tabular.ensemble import divergence
-from rapo.theory import rows as row
-from rapo.theory import tilting
-from rapo.theory.rows import COUNT, ROUNDING, Rows, largest
 from rapo.theory.statement import Finding, Rate, Statement, Verdict, curve, slope
+from rapo.theory.statements import rows as row
+from rapo.theory.statements import tilting
+from rapo.theory.statements.rows import COUNT, ROUNDING, Rows, largest
 
 DIFFERENCES = 1e-6
-"""What differences of fourth order are good for: rounding of 1e-12 over steps of 1e-4, and more than that in
-rows that hardly determine a temperature."""
+"""Allowed error of numerical derivatives: rounding of 1e-12 over steps of 1e-4, and some more for rows that
+hardly determine a temperature."""
 
 
 def identities(rng: np.random.Generator) -> Finding:
-    """Derivatives by differences against their formulas, relative to the size of the terms."""
+    """Numerical derivatives of a row's dual, KL and mean against their formulas, relative to the terms."""
     rows = row.draw(rng)
     values, p, budget = rows
     temperature = 10 ** rng.uniform(-1, 1, COUNT) / rows.spread
@@ -120,7 +120,7 @@ def value_error(rng: np.random.Generator) -> Finding:
 
 
 def kl_residual(rng: np.random.Generator) -> Finding:
-    """How far a temperature is off, and what it costs, told from the KL it leaves over."""
+    """Bounds on the error of a temperature, and on what it costs, from how far its KL is from the budget."""
     rows = row.draw(rng)
     best, given, loss = _wrong(rng, rows)
     share = np.linspace(0, 1, 50)[:, None]
@@ -140,7 +140,7 @@ def kl_residual(rng: np.random.Generator) -> Finding:
 
 
 def smoothness(rng: np.random.Generator) -> Finding:
-    """The optimal temperature's derivatives from the equation KL = budget, and by differences."""
+    """Derivatives of the optimal temperature: from the equation KL = budget, and numerical ones."""
     values, p, budget = rows = row.draw(rng)
     best = tilting.worst(*rows).temperature
     at = tilting.tilted(values, p, best)
@@ -180,7 +180,7 @@ def smoothness(rng: np.random.Generator) -> Finding:
 
 
 def _wrong(rng: np.random.Generator, rows: Rows) -> tuple[Floats, Floats, Floats]:
-    """Optimal temperatures, others up to 30 times higher or lower, and what the dual loses by them."""
+    """Optimal temperatures, wrong ones up to 30 times higher or lower, and what the dual loses by these."""
     best = tilting.worst(*rows).temperature
     given = best * 10 ** rng.uniform(-1.5, 1.5, len(best))
     loss = row.dual(rows.values, rows.weights, best, rows.budget) - row.dual(

@@ -1,4 +1,4 @@
-"""How far a policy's robust value lies below its nominal one: a bound, its best constant, and its slope."""
+"""The statement on how far a policy's robust value lies below its nominal one: bound, constant and slope."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from rapo.arrays import Floats
 from rapo.tabular import Mdp, evaluate, exact_value, occupancy
 from rapo.tabular.markov import average
 from rapo.theory.statement import Curve, Finding, Rate, Statement, Verdict, curve, slope
-from rapo.theory.worlds import BUDGETS, World, fitted, oscillation, worlds
+from rapo.theory.statements.worlds import BUDGETS, World, fitted, oscillation, worlds
 
 _FINE = 1e-10
 _FINER = 1e-11
 
 
 def value_drop(rng: np.random.Generator) -> Finding:
-    """Policies' drops, held against both constants, with the range of the nominal and of the robust value."""
+    """Drops of policies' values against the bound with the paper's constant, and with a better one."""
     drops, excess, cases = [0.0, 0.0], [-np.inf, -np.inf], 0
     for world in worlds(rng):
         gamma, rewards = world.mdp.discount, world.mdp.rewards[world.mdp.allowed]

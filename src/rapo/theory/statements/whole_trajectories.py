@@ -1,7 +1,7 @@
-"""Statements about tilted steps along a trajectory: their sum, and where they lead (section 4.4, App. E).
+"""Statements about tilted steps along a trajectory: KL of the whole, and visits (section 4.4, App. E).
 
-Chains of a few states, the policy already folded in: kernels `[..., S, S]`, values and tests `[..., S]`. What
-short paths do is enumerated; how often states are visited is a linear solve.
+Chains of a few states under a fixed policy: kernels `[..., S, S]`, values and tests `[..., S]`. Short
+paths are enumerated; how often states are visited is a linear solve.
 """
 
 import itertools
@@ -10,12 +10,12 @@ import numpy as np
 
 from rapo.arrays import Floats
 from rapo.tabular.ensemble import divergence
-from rapo.theory.rates import agree, rate
 from rapo.theory.statement import Finding, Statement, Verdict, curve
-from rapo.theory.tilting import distributions, tilted, worst
+from rapo.theory.statements.rates import agree, rate
+from rapo.theory.statements.tilting import distributions, tilted, worst
 
 ROUNDING = 1e-11
-"""Of sums over a few hundred paths."""
+"""Allowed error of sums over a few hundred paths."""
 RATE_TOLERANCE = 0.05
 """How far a measured slope may be from its prediction: terms of higher order at the largest sizes."""
 DISCOUNT = 0.8
@@ -151,7 +151,7 @@ def check_occupancy(rng: np.random.Generator) -> Finding:
 
 
 def robust_kernel(base: Floats, rewards: Floats, budgets: Floats) -> Floats:
-    """`[n, c, S, S]`, the worst kernels of c chains within n budgets, by turns for value and kernel."""
+    """`[n, c, S, S]`, the worst kernels of c chains within n budgets, by value and kernel in turns."""
     kernel = np.repeat(base[None], len(budgets), axis=0)
     for _ in range(20):
         before = kernel

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rapo.theory.statements import finite_ensemble, finite_operator, finite_temperature
-from rapo.theory.tilting import curvature, tilted, worst
+from rapo.theory.statements.tilting import curvature, tilted, worst
 
 often = settings(deadline=None, max_examples=30, derandomize=True, database=None)
 STATEMENTS = finite_ensemble.STATEMENTS + finite_temperature.STATEMENTS + finite_operator.STATEMENTS

@@ -8,12 +8,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rapo.tabular.ensemble import divergence
-from rapo.theory import rows as row
-from rapo.theory import tilting
 from rapo.theory.statement import Statement, Verdict
-from rapo.theory.statements import expectation
+from rapo.theory.statements import expectation, tilting
 from rapo.theory.statements import learned_temperature as advnet
 from rapo.theory.statements import other_balls as balls
+from rapo.theory.statements import rows as row
 from rapo.theory.statements import temperature_errors as temperature
 
 STATEMENTS = (

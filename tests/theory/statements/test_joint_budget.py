@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from rapo.tabular.ensemble import divergence, joint
 from rapo.theory.statements import joint_budget
-from rapo.theory.tilting import worst
+from rapo.theory.statements.tilting import worst
 
 often = settings(deadline=None, max_examples=40, derandomize=True, database=None)
 K, T = joint_budget.MODELS, joint_budget.OUTCOMES

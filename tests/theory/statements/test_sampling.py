@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rapo.theory.statements import sampling
-from rapo.theory.tilting import tilted, worst
+from rapo.theory.statements.tilting import tilted, worst
 
 often = settings(deadline=None, max_examples=40, derandomize=True, database=None)
 probabilities = st.floats(0.001, 0.999)

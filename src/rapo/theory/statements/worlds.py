@@ -1,8 +1,8 @@
 """The MDPs on which statements about operators and policies are checked: classic ones and random ones.
 
-All are brought to one shape, so that nothing is compiled twice: spare states are copies of the first one that
-nothing leads to, spare actions are not allowed and spare successors have no probability. What is drawn for
-the states of a world is copied along, so that neither a largest difference nor a range notices.
+All are padded to one shape, so that nothing is compiled twice: spare states are copies of the first state
+that no action leads to, spare actions are not allowed and spare successors have probability 0. Random values
+and policies are copied to the spare states too, so that largest differences and ranges stay those of the MDP.
 """
 
 from collections.abc import Callable
@@ -19,29 +19,28 @@ Ints = NDArray[np.int64]
 SHAPE = (20, 7, 5)
 """States, actions and successors of every world."""
 BUDGETS = (0.01, 0.1, 1.0)
-"""From a nudge to one that allows the worst successor of some pairs."""
+"""KL budgets, from a small one to one that allows some pairs their worst successor alone."""
 ROUNDING = 1e-12
-"""What rounding may do to a sum of products, as a share of the largest number in it; some thousand times that
-of one operation."""
+"""Allowed rounding of a sum of products, as a share of its largest number: some thousand operations."""
 
 
 @dataclass(frozen=True)
 class World:
-    """An MDP in the common shape."""
+    """An MDP padded to the common shape."""
 
     name: str
     mdp: Mdp
     size: int
-    """How many states are its own."""
+    """How many states it has without padding."""
 
     @property
     def origin(self) -> Ints:
-        """`[S]`, which of its own states each state is or copies."""
+        """`[S]`, the state itself, or for a spare state the state that it copies."""
         return np.where(np.arange(self.mdp.states) < self.size, np.arange(self.mdp.states), 0)
 
     @property
     def initial(self) -> Floats:
-        """`[S]`, uniform over its own states."""
+        """`[S]`, the uniform distribution over the states that are not spare."""
         return np.where(np.arange(self.mdp.states) < self.size, 1 / self.size, 0.0)
 
     def values(self, rng: np.random.Generator, scale: float = 1.0) -> Floats:
@@ -60,7 +59,7 @@ class World:
 
 
 def worlds(rng: np.random.Generator, random: int = 5) -> list[World]:
-    """The machine, the grid, the shop and some random MDPs."""
+    """The three classic MDPs of `rapo.tabular.classic` and so many random ones."""
     classic: dict[str, Callable[[], Mdp]] = {
         "machine replacement": machine_replacement,
         "slippery grid": slippery_grid,
@@ -74,7 +73,7 @@ def worlds(rng: np.random.Generator, random: int = 5) -> list[World]:
 
 
 def fitted(name: str, mdp: Mdp) -> World:
-    """An MDP in the common shape."""
+    """Pad an MDP to the common shape."""
     own = mdp.states
     rewards = np.full(SHAPE[:2], -np.inf)
     leads = np.zeros(SHAPE, np.int32)
@@ -89,7 +88,7 @@ def fitted(name: str, mdp: Mdp) -> World:
 
 
 def copies(mdp: Mdp, count: int) -> Mdp:
-    """So many times the same MDP side by side: one state for each copy and state, copy by copy."""
+    """So many copies of an MDP side by side as one MDP, whose states are numbered copy by copy."""
     shift = mdp.states * np.arange(count)
     leads = np.concatenate([mdp.successors + offset for offset in shift])
     repeated = (np.concatenate([array] * count) for array in (mdp.rewards, mdp.probabilities))
@@ -103,7 +102,7 @@ def oscillation(values: Floats) -> float:
 
 
 def interior(mdp: Mdp, value: Floats, budget: float) -> NDArray[np.bool_]:
-    """`[S, A]`, where successors differ in value, and the budget does not allow the lowest of them alone."""
+    """`[S, A]`, where successors differ in value and the budget does not allow the lowest value alone."""
     rows, possible = value[mdp.successors], mdp.probabilities > 0
     lowest = np.where(possible, rows, np.inf).min(axis=-1)
     highest = np.where(possible, rows, -np.inf).max(axis=-1)

@@ -23,8 +23,8 @@ from rapo.tabular.markov import average
 from rapo.theory.statement import Verdict
 from rapo.theory.statements import approximate, policies, value_drop
 from rapo.theory.statements import contraction as operator
-from rapo.theory.tilting import tilted
-from rapo.theory.worlds import SHAPE, copies, fitted, interior, oscillation, worlds
+from rapo.theory.statements.tilting import tilted
+from rapo.theory.statements.worlds import SHAPE, copies, fitted, interior, oscillation, worlds
 
 STATEMENTS = (
     *operator.STATEMENTS,

@@ -1,4 +1,4 @@
-"""Rates: what was measured at growing sizes, and the line that it is held against."""
+"""Rates: numbers measured at growing sizes, their slope on logarithmic axes, and the predicted line."""
 
 import numpy as np
 from numpy.typing import ArrayLike

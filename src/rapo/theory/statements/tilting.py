@@ -1,7 +1,7 @@
 """Tilted weights at a given temperature, in plain NumPy, and the worst expectation of rows of any shape.
 
-What the checks share. Written out apart from the learner, so that one is a check of the other; all functions
-take values `[..., K]`, weights and temperatures that broadcast against it.
+The formulas are written out here once more, apart from the learner's, so that tests can compare the two. All
+functions take values `[..., K]`, and weights and temperatures that broadcast against them.
 """
 
 from typing import NamedTuple
@@ -13,11 +13,11 @@ from rapo.arrays import Floats
 from rapo.robust import RobustValue, robust_value
 
 BLOCK = (512, 8)
-"""Rows and their length as they are given to the solver, padded, so that it is compiled but once."""
+"""Rows, and values of a row, that the solver gets at a time: padded to one shape, it is compiled once."""
 
 
 class Tilted(NamedTuple):
-    """A tilt, and the moments of the values under it; all `[...]` but the weights."""
+    """Tilted weights, and the moments of the values under them; all `[...]` but the weights."""
 
     weights: Floats
     """`[..., K]`, q ~ p exp(-eta V)."""
@@ -65,7 +65,7 @@ def curvature(tilt: Tilted, temperature: Floats, budget: Floats | float) -> Floa
 
 
 def ceiling(values: ArrayLike, weights: ArrayLike) -> Floats:
-    """`[...]`, log(1 / mass of the lowest value): the budget from which on it is allowed alone."""
+    """`[...]`, the budget that allows all weight on the lowest value: log(1 / its nominal mass)."""
     values = np.asarray(values, np.float64)
     return -np.log(np.where(values == values.min(axis=-1, keepdims=True), weights, 0).sum(axis=-1))
 

@@ -1,4 +1,4 @@
-"""Random rows of next-state values, and what is asked of one row: its dual, and other points of its ball.
+"""Random rows of next-state values; the dual of a row, other points of its KL ball, numerical derivatives.
 
 A row is a few values V `[K]` under nominal weights p `[K]`, with a KL budget.
 """
@@ -11,18 +11,18 @@ from numpy.typing import ArrayLike
 
 from rapo.arrays import Floats
 from rapo.tabular.ensemble import divergence
-from rapo.theory import tilting
+from rapo.theory.statements import tilting
 
 COUNT = 2000
-"""Rows in a check."""
+"""Rows in a check, if it asks for no other number."""
 OUTCOMES = 8
-"""Values in a row; ties among them make rows of fewer."""
+"""Values in a row; rows of fewer values repeat some."""
 ROUNDING = 1e-12
-"""What sums of a few numbers of size 1 may be off by, with room for cancellation."""
+"""Allowed error of sums of a few numbers around 1, with room for cancellation."""
 
 
 class Rows(NamedTuple):
-    """n rows that have nothing in common."""
+    """n independent rows: values, their nominal weights and a KL budget each."""
 
     values: Floats
     """`[n, K]`."""
@@ -45,7 +45,8 @@ class Rows(NamedTuple):
 def draw(rng: np.random.Generator, count: int = COUNT, *, beyond: float = 0.0) -> Rows:
     """Rows of 2 to 8 distinct values of any size and sign, some with even weights.
 
-    Budgets lie below the row's ceiling, from a thousandth of it to nine tenths, but for a share `beyond`.
+    Budgets lie between a thousandth and nine tenths of the row's ceiling; for a share `beyond` of the rows,
+    between one and three ceilings.
     """
     distinct = rng.integers(2, OUTCOMES + 1, (count, 1))
     which = np.arange(OUTCOMES) % distinct
@@ -91,5 +92,5 @@ def derivative(function: Callable[[Floats], Floats], at: Floats, step: Floats) -
 
 
 def largest(values: ArrayLike) -> float:
-    """The largest of some numbers, however they are arranged."""
+    """The largest number of an array of any shape."""
     return float(np.max(np.asarray(values)))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rapo.theory.statements import mixtures
-from rapo.theory.tilting import tilted, worst
+from rapo.theory.statements.tilting import tilted, worst
 
 often = settings(deadline=None, max_examples=50, derandomize=True, database=None)
 scores_of = arrays(np.float64, 4, elements=st.integers(-20, 20).map(lambda n: n / 4))

@@ -9,8 +9,8 @@ from hypothesis.extra.numpy import arrays
 
 from rapo import robust_value
 from rapo.learner import dual
-from rapo.theory.rates import agree, power, rate
-from rapo.theory.tilting import BLOCK, distributions, tilted, worst
+from rapo.theory.statements.rates import agree, power, rate
+from rapo.theory.statements.tilting import BLOCK, distributions, tilted, worst
 
 learners = jax.jit(lambda v, w, eta: (dual.tilt(v, w, eta), dual.kl(v, w, eta), dual.soft(v, w, eta)))
 often = settings(deadline=None, max_examples=40, derandomize=True, database=None)

@@ -1,0 +1,67 @@
+"""What episodes under the nominal dynamics say: on the screen, as rows of a file, and in a report."""
+
+from collections.abc import Sequence
+
+import polars as pl
+from rich.box import SIMPLE_HEAD
+from rich.table import Table as ScreenTable
+
+from rapo.errors import InputError
+from rapo.reporting.report_page import Block
+from rapo.reporting.showing import Showing
+from rapo.reporting.tables import Table
+from rapo.runs.run import Run
+from rapo.training.config import changed_options, default_options
+from rapo.training.options import shown_value
+
+
+def nominal_rows(run: Run, table: pl.DataFrame) -> pl.DataFrame:
+    """One row: a run and its returns, episodes that diverged left out."""
+    config, good = run.config(), table.filter(~pl.col("diverged"))
+    if good.is_empty():
+        raise InputError(
+            f"all {len(table)} episodes of run '{run.folder}' diverged: there is nothing to report"
+        )
+    described = config.describe()
+    defaults = default_options(described["task"], described["algo"], described["task_options"])
+    changed = changed_options(described["options"], defaults)
+    return pl.DataFrame(
+        {
+            "task": [described["task"]],
+            "algo": [described["algo"]],
+            "seed": [described["seed"]],
+            "steps": [int(table["updates"][0]) * config.steps_per_update],
+            "options": [" ".join(f"{name}={shown_value(value)}" for name, value in changed.items())],
+            "episodes": [len(good)],
+            "return_mean": [round(float(good["return"].to_numpy().mean()), 1)],
+            "return_std": [round(float(good["return"].to_numpy().std()), 1)],
+            "length_mean": [round(float(good["length"].to_numpy().mean()), 1)],
+        }
+    )
+
+
+def shown_returns(measured: Sequence[tuple[Run, pl.DataFrame]]) -> ScreenTable:
+    """A row for each run."""
+    table = ScreenTable(box=SIMPLE_HEAD, pad_edge=False)
+    for column in ("task", "algo", "seed", "steps", "return", "deviation", "length", "other options"):
+        table.add_column(column)
+    for run, result in measured:
+        row = nominal_rows(run, result).row(0, named=True)
+        numbers = (f"{row[name]:,.0f}" for name in ("return_mean", "return_std", "length_mean"))
+        table.add_row(
+            row["task"], row["algo"], str(row["seed"]), f"{row['steps']:,}", *numbers, row["options"]
+        )
+    return table
+
+
+def nominal_blocks(showing: Showing) -> list[Block]:
+    """The returns of every run that was played under the nominal dynamics alone."""
+    rows = []
+    for label, run, result in showing.results("nominal"):
+        good = result.filter(~pl.col("diverged"))["return"].to_numpy()
+        numbers = {"return mean": float(good.mean()), "return std": float(good.std())} if len(good) else {}
+        rows.append({"algorithm": label, "seed": run.seed, "episodes": len(good), **numbers})
+    if not rows:
+        return []
+    table = Table("nominal", "Returns under the nominal dynamics", pl.DataFrame(rows))
+    return [Block("Under the nominal dynamics", table=table, files=showing.files(table))]

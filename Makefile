@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench figures clean
+.PHONY: demo test lint bench figures docs clean
 
 demo: $(READY)
 	$(VENV)/bin/rapo demo
@@ -25,12 +25,16 @@ bench: $(READY)
 	$(VENV)/bin/rapo bench tabular --json results/bench-tabular.json
 	$(VENV)/bin/rapo bench start --json results/bench-start.json
 
+docs: $(READY)
+	$(VENV)/bin/sphinx-build -W --keep-going -n -q -b html docs docs/_build
+	@echo "Site: docs/_build/index.html"
+
 figures: $(READY)
 	rm -rf runs/demo
 	$(VENV)/bin/rapo demo --json results/demo.json
 	cp runs/demo/report/figures/hopper-robustness.png docs/demo.png
 	$(VENV)/bin/python docs/picture.py runs/demo/report/index.html docs/report.png
-	$(VENV)/bin/rapo eval quadrotor results/quadrotor-payload.csv --out runs/quadrotor-figures
+	$(VENV)/bin/rapo eval tracking results/quadrotor-payload.csv --out runs/quadrotor-figures
 	cp runs/quadrotor-figures/quadrotor-over-time.png docs/quadrotor.png
 	$(VENV)/bin/rapo theory --out runs/theory
 	cp runs/theory/tables/statements.csv results/theory.csv

@@ -45,15 +45,12 @@ autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 100
 viewcode_line_numbers = True
+toc_object_entries = False  # the margin lists modules: every function in it would double the time of a build
 
 nitpicky = True
-ELSEWHERE = (
-    "abc collections contextlib enum jax matplotlib mjbatch mujoco numpy optax pathlib pl polars rich scipy"
-)
 nitpick_ignore_regex = [
-    ("py:class", rf"({'|'.join(ELSEWHERE.split())})\..*"),  # types of other libraries are named, not linked
-    ("py:class", r"rapo\.(heavy\.Made|training\.options\.Record)"),  # type variables
-    ("py:class", r"inf|Path|Table"),
+    ("py:class", r"(?!rapo\.).*"),  # types of other libraries are named, not linked
+    ("py:class", r"rapo\..*(Annotated\[.*|\.Made|\.Record)"),  # no types: an annotation, type variables
 ]
 
 
@@ -145,6 +142,8 @@ def plain(text: str) -> str:
 def take_in_docstring(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     """Indented paragraphs and columns become literal blocks, the rest plain text."""
     written: list[str] = []
+    if lines and lines[0].startswith("Alias for field number"):  # Python's own words on a field
+        lines.clear()
     for paragraph in re.split(r"\n\s*\n", "\n".join(lines).strip("\n")):
         if re.search(r"^    |\S {3,}\S", paragraph, re.M):
             written += ["::", "", *(f"    {line}" for line in paragraph.splitlines()), ""]
@@ -153,9 +152,11 @@ def take_in_docstring(app: Sphinx, what: str, name: str, found: Any, options: An
     lines[:] = written
 
 
-def leave_out(app: Sphinx, what: str, name: str, found: Any, skip: bool, options: Any) -> bool | None:
-    """Fields of named tuples without a docstring of their own are in the signature already."""
-    return True if (getattr(found, "__doc__", None) or "").startswith("Alias for field number") else None
+def without_arguments(
+    app: Sphinx, what: str, name: str, found: Any, options: Any, arguments: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Protocols are implemented, not made: they show no arguments."""
+    return ("" if getattr(found, "_is_protocol", False) else arguments), returned
 
 
 def link_sources(app: Sphinx, tree: nodes.document) -> None:
@@ -175,5 +176,5 @@ def setup(app: Sphinx) -> None:
     app.add_directive("room", Room)
     app.add_directive("public-names", PublicNames)
     app.connect("autodoc-process-docstring", take_in_docstring)
-    app.connect("autodoc-skip-member", leave_out)
+    app.connect("autodoc-process-signature", without_arguments)
     app.connect("doctree-read", link_sources, priority=100)

@@ -33,6 +33,8 @@ def test_options_lists_the_algorithms_and_the_options_of_each(capsys):
     printed = capsys.readouterr().out
     for word in ("epsilon", "kappa", "models", "KL budget of a step", "learning_rate", "advnet_steps"):
         assert word in printed
+    for allowed in ("whole numbers from 1", "tilted, soft", "start:end"):
+        assert allowed in printed
 
 
 def test_the_demo_trains_both_measures_both_and_goes_on_where_it_was(capsys, tmp_path):
@@ -138,10 +140,10 @@ def test_bench_world_writes_rows_that_add_up(tmp_path):
         (("resume", "no/such/run"), "folder 'no/such/run' is not a run"),
         (("eval", "nominal", "no/such/run"), "folder 'no/such/run' is not a run"),
         (
-            ("eval", "nominal", "x", "--out", "y"),
-            "--out or --classical was given: only quadrotor has figures and a controller",
+            ("eval", "nominal", "x", "--csv", "y"),
+            "folder 'x' is not a run",
         ),
-        (("eval", "quadrotor", "no/such/run"), "folder 'no/such/run' is not a run"),
+        (("eval", "tracking", "no/such/run"), "folder 'no/such/run' is not a run"),
         (("sweep", "no/such/run"), "folder 'no/such/run' is not a run"),
         (("search", "no/such/run"), "folder 'no/such/run' is not a run"),
         (("options", "pp"), "unknown algorithm 'pp': did you mean 'ppo'?"),

@@ -23,7 +23,7 @@ from rapo.cli import main
 from rapo.errors import InputError, Interrupted
 from rapo.grids.runner import failures, read_grid, run_grid, status
 from rapo.runs.checkpoint import read_checkpoint, read_facts
-from rapo.runs.heatmap import read_heatmap
+from rapo.runs.heatmap_recorder import read_heatmap
 from rapo.runs.run import CHECKPOINT, CONFIG, Run, alone, create
 
 UPDATES = 30

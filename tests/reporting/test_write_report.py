@@ -15,14 +15,14 @@ from rapo.errors import InputError
 from rapo.reporting import charts, markup, tables
 from rapo.reporting import print_figures as figures
 from rapo.reporting.colours import looks
-from rapo.reporting.comparison import comparisons, comparison
+from rapo.reporting.comparison import compare_groups, compare_tasks
 from rapo.reporting.groups import find_runs, load
 from rapo.reporting.summary import summarise
 from rapo.reporting.write_report import report
 
 
 def read(folder, seed=0):
-    return comparisons(load(find_runs([folder])), np.random.default_rng(seed))
+    return compare_tasks(load(find_runs([folder])), np.random.default_rng(seed))
 
 
 def data_of(html):
@@ -270,7 +270,7 @@ def test_a_figure_of_several_tasks_is_refused(runs, bare, evidence):
     with pytest.raises(InputError, match="runs of hopper, walker2d were given for a figure of hopper"):
         figures.robustness(hopper, both, look, (0, 1))
     with pytest.raises(InputError, match="a comparison of hopper"):
-        comparison("hopper", tuple(m.group for m in both), np.random.default_rng(0))
+        compare_groups("hopper", tuple(m.group for m in both), np.random.default_rng(0))
 
 
 def test_ablations_and_sizes_of_the_ensemble_have_parts_of_their_own(runs, tmp_path):

@@ -21,8 +21,9 @@ from rapo.algorithms.ppo import PPO
 from rapo.cli import main
 from rapo.errors import InputError, TrainingError
 from rapo.evaluation.nominal import nominal
+from rapo.reporting.nominal_returns import nominal_rows
 from rapo.runs.checkpoint import read_checkpoint, write_checkpoint
-from rapo.runs.heatmap import read_heatmap
+from rapo.runs.heatmap_recorder import read_heatmap
 from rapo.runs.run import CHECKPOINT, CONFIG, Run, check_finite, create, drive, save
 from rapo.training.config import make_config
 from rapo.training.loop import Training
@@ -312,7 +313,8 @@ def test_an_unfinished_run_is_evaluated_as_what_it_is(tmp_path):
     run = create(training.config, tmp_path / "run")
     training.update()
     save(training, run.folder)
-    assert nominal(run, 2, 0).steps == PER_UPDATE
+    table = nominal(run, episodes=2, seed=0)
+    assert nominal_rows(run, table)["steps"].to_list() == [PER_UPDATE]
 
 
 def test_every_number_is_checked():

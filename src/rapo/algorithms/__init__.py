@@ -10,6 +10,7 @@ from rapo.errors import unknown
 ALGORITHMS: dict[str, Algorithm] = {
     a.name: a for a in (RAPO, NO_ADVNET, NO_BOLTZMANN, NO_BOTH, MEAN, PPO, PPO_DR, EPOPT, RARL)
 }
+"""The built-in algorithms by name."""
 
 
 def find_algorithm(name: str) -> Algorithm:

@@ -85,7 +85,7 @@ class Robust(Mean):
     """
 
     epsilon: Budget = Budget(0.1)
-    """KL budget of each step."""
+    """KL budget of a step."""
     temperature: AdvNet | Exact | Adaptive = AdvNet()
     """Where the temperature of the tilt comes from."""
     target: dual.Target = "tilted"

@@ -16,7 +16,7 @@ from rapo.bench import raw_batch, take_turns, timed, typical
 from rapo.bench.updating import learned
 from rapo.evaluation.evaluate import Evaluated, evaluate, initial_states
 from rapo.evaluation.sweep import dynamics_of, settings
-from rapo.runs.heatmap import Heatmap
+from rapo.runs.heatmap_recorder import Heatmap
 from rapo.training.actor import actor
 from rapo.training.config import Settings
 from rapo.world.task import Task

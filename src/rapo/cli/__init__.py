@@ -5,11 +5,11 @@ A command is imported when it is asked for, so that help, lists and errors answe
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from rapo import __version__
 from rapo.errors import InputError, TheoryError, TrainingError, unknown
-from rapo.evaluation.measurement import TOP_LEVEL, load_name
 
 ABOUT = "Policies that keep working when the physics changes."
 COMMANDS = {
@@ -27,7 +27,7 @@ COMMANDS = {
     "report": ("rapo.cli.report_command:ReportCommand", "one page: which policy to trust, and how far"),
     "demo": ("rapo.cli.demo_command:DemoCommand", "RAPO and PPO on Hopper, trained, swept and reported"),
     "theory": ("rapo.cli.theory_command:TheoryCommand", "check the statements of the paper"),
-    "bench": ("rapo.cli.bench_command:BenchCommand", "measure speed as a ratio to raw physics"),
+    "bench": ("rapo.cli.bench_command:BenchCommand", "measure speed as ratios"),
 }
 """Where each command is, and what it does; measurements have their commands from their records."""
 
@@ -62,7 +62,8 @@ def _chosen(given: list[str]) -> tuple[Any, str, list[str]]:
     name, *rest = given
     if name not in COMMANDS:
         raise unknown("command", name, COMMANDS)
-    if name in TOP_LEVEL or name == "eval":
+    where, _ = COMMANDS[name]
+    if not where:
         from rapo.cli.measure_command import command_of, help_of_all
 
         if name == "eval":
@@ -72,7 +73,8 @@ def _chosen(given: list[str]) -> tuple[Any, str, list[str]]:
             name, *rest = rest
             return command_of(name, rest), f"eval {name}", rest
         return command_of(name, rest), name, rest
-    return load_name(COMMANDS[name][0]), name, rest
+    module, _, kind = where.partition(":")
+    return getattr(import_module(module), kind), name, rest
 
 
 def _run(command: Any, name: str, arguments: list[str]) -> None:
@@ -82,13 +84,7 @@ def _run(command: Any, name: str, arguments: list[str]) -> None:
 
 
 def _show_commands() -> None:
-    from rich.table import Table
-
-    from rapo.screen import console
-
-    console.print(f"{ABOUT}\n\nusage: rapo COMMAND ...    or rapo --version\n", highlight=False)
-    table = Table.grid(padding=(0, 2))
+    print(f"{ABOUT}\n\nusage: rapo COMMAND ...    or rapo --version\n")
     for name, (_, summary) in COMMANDS.items():
-        table.add_row(f"  {name}", summary)
-    console.print(table)
-    console.print("\nrapo COMMAND --help explains a command.", highlight=False)
+        print(f"  {name:<9}{summary}")
+    print("\nrapo COMMAND --help explains a command.")

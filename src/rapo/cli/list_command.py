@@ -6,6 +6,7 @@ from typing import Annotated
 import tyro
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
 from rapo.algorithms import ALGORITHMS, find_algorithm
 from rapo.screen import console
@@ -69,5 +70,6 @@ class OptionsCommand:
             table.add_column("what it does")
             for record in (Settings(), algorithm):
                 for option in options(record).values():
-                    table.add_row(option.name, option.shown, option.allowed, option.help)
+                    row = (option.name, option.shown, option.allowed, option.help)
+                    table.add_row(*map(Text, row))  # as Text, or ":end:" would be shown as an emoji
         console.print(table)

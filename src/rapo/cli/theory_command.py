@@ -13,20 +13,20 @@ from rapo.errors import TheoryError
 class TheoryCommand:
     """Check the statements of the paper, and show what was measured and which of them hold.
 
-    Each is computed in double precision on random problems and on classic ones, and what was measured
-    decides: it holds, it holds with a correction, or it does not hold as it is written, which is then shown
-    by the smallest counterexample. The page says the same with a figure for each rate; beside it lie the
-    figures for print (PNG, PDF, SVG) and tables (CSV).
+    Each statement is computed in double precision on random and on classic problems. The verdict is that it
+    holds, that it holds with a correction, or that it does not hold as written; a statement that fails as
+    written is shown with its smallest counterexample. The folder gets a page with all this and a figure for
+    each rate, the figures for print (PNG, PDF, SVG) and tables (CSV).
 
-    Ends with status 1 if a verdict is not the one that is expected of its statement.
+    The command ends with status 1 if a verdict is not the one that is expected of its statement.
     """
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME ...]")] = ()
     """Statements, by the names that the table shows; all of them if none is given."""
     seed: int = 0
-    """Where the random problems come from; each statement draws its own, whichever others are checked."""
+    """Seed of the random problems; a statement gets the same problems alone and among others."""
     out: Path = Path("theory")
-    """The folder of the page."""
+    """The folder for the page, the figures and the tables."""
 
     def run(self) -> None:
         """Check one by one with a progress bar, then show what was found, and where the page is."""

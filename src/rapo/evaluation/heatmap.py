@@ -1,7 +1,7 @@
 """The value heatmaps of a run as a measurement: they are recorded while it learns, and shown in reports."""
 
 from rapo.evaluation.measurement import Measurement
-from rapo.runs.heatmap import FILE, read_heatmap
+from rapo.runs.heatmap_recorder import FILE, read_heatmap
 
 HEATMAP = Measurement(
     name="heatmap",

@@ -132,7 +132,7 @@ def compare_groups(task: str, groups: tuple[Group, ...], rng: np.random.Generato
     strangers = {run.task for group in groups for run in group.runs} - {task}
     if strangers:
         raise InputError(
-            f"runs of {', '.join(sorted(strangers))} were given for a comparison on {task}: allowed is one"
+            f"runs of {', '.join(sorted(strangers))} were given for a comparison of {task}: allowed is one"
         )
     ranges: dict[str, Range] = {}
     for group in groups:

@@ -24,7 +24,7 @@ from rapo.algorithms.spec import Algorithm
 from rapo.errors import BusyError, InputError, Interrupted, TrainingError
 from rapo.files import write_atomically
 from rapo.runs.checkpoint import read_checkpoint, write_checkpoint
-from rapo.runs.heatmap import Heatmap
+from rapo.runs.heatmap_recorder import Heatmap
 from rapo.runs.interrupt import interrupts
 from rapo.runs.metrics import MetricsWriter, read_metrics
 from rapo.runs.state import gather, restore

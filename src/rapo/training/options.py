@@ -4,7 +4,6 @@ A record's options are the fields of the record and of the parts it is composed 
 is refused, so that no option is set in vain. Values may be text, as from a command line.
 """
 
-import inspect
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -228,5 +227,5 @@ def _docstrings(record: type) -> dict[str, str]:
     for base in filter(is_dataclass, reversed(record.__mro__)):
         with suppress(OSError, TypeError):  # a class from an interactive session has no source to read
             said = parse_from_object(base).params
-            found |= {p.arg_name: inspect.cleandoc(p.description or "") for p in said}
+            found |= {p.arg_name: " ".join((p.description or "").split()) for p in said}
     return found

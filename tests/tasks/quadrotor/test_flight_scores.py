@@ -193,7 +193,7 @@ def test_runs_without_flights_are_an_empty_table(runs):
 def test_a_damaged_table_is_named_with_what_writes_it(tmp_path, content):
     (tmp_path / "table.csv").write_text(content)
     with pytest.raises(
-        InputError, match=r"table\.csv' is damaged: write it again with rapo eval quadrotor RUN"
+        InputError, match=r"table\.csv' is damaged: write it again with rapo eval tracking RUN"
     ):
         read_flights(tmp_path / "table.csv")
     with pytest.raises(InputError, match=r"table-paths\.csv' is not there or empty: write it again"):

@@ -160,7 +160,7 @@ def test_a_task_without_the_settings_is_refused(tmp_path):
 
 
 def test_what_cant_be_flown_is_refused(run):
-    with pytest.raises(InputError, match="0 episodes were asked for"):
+    with pytest.raises(InputError, match="option episodes is 0: allowed are whole numbers from 1"):
         track(run, episodes=0)
     with pytest.raises(InputError, match="seed -1 was given"):
         track(run, seed=-1)
@@ -183,14 +183,14 @@ def test_a_damaged_table_is_named(flown, tmp_path, file, damage):
         "gap": [head, ",".join([*cells[:3], "", *cells[4:]]), *rest],
     }
     (tmp_path / file).write_text("\n".join(damaged.get(damage, [damage])))
-    with pytest.raises(InputError, match=rf"{file}' is damaged: fly the run again with rapo eval quadrotor"):
+    with pytest.raises(InputError, match=rf"{file}' is damaged: fly the run again with rapo eval tracking"):
         (read_tracking if file == FILE else read_paths)(tmp_path)
 
 
 def test_the_command_prints_writes_and_draws_and_does_it_again_from_the_file(runs, tmp_path, capsys):
     table, figures, again = tmp_path / "flights.csv", tmp_path / "figures", tmp_path / "again"
     folders = [str(folder) for folder in sorted(runs.iterdir())]
-    main(["eval", "quadrotor", *folders, "--episodes", "2", "--csv", str(table), "--out", str(figures)])
+    main(["eval", "tracking", *folders, "--episodes", "2", "--csv", str(table), "--out", str(figures)])
     printed = capsys.readouterr().out
     for word in ("flying dr-0", "RMSE OOD", "crashes ID", "ppo-dr", "100%", "Figures"):
         assert word in printed
@@ -207,7 +207,7 @@ def test_the_command_prints_writes_and_draws_and_does_it_again_from_the_file(run
     assert {path.name for path in figures.iterdir()} == {
         f"quadrotor-{name}.{kind}" for name in ("paths", "over-time") for kind in ("pdf", "png")
     }
-    main(["eval", "quadrotor", str(table), "--episodes", "2", "--out", str(again)])
+    main(["eval", "tracking", str(table), "--episodes", "2", "--out", str(again)])
     repeated = capsys.readouterr().out.replace(str(again), str(figures))
     assert repeated in printed
     for path in figures.iterdir():
@@ -215,24 +215,24 @@ def test_the_command_prints_writes_and_draws_and_does_it_again_from_the_file(run
 
 
 def test_variants_of_an_algorithm_are_told_apart(run, tmp_path):
-    options = {**TINY, "heatmap_every": 7}
+    options = {**TINY, "clip": 0.3}
     rapo.train("quadrotor-payload", "ppo-dr", steps=STEPS, out=tmp_path / "other", quiet=True, **options)
     folders = [str(run.folder), str(tmp_path / "other")]
-    main(["eval", "quadrotor", *folders, "--episodes", "1", "--csv", str(tmp_path / "flights.csv")])
-    assert set(pl.read_csv(tmp_path / "flights.csv")["algo"]) == {"ppo-dr", "ppo-dr heatmap_every=7"}
+    main(["eval", "tracking", *folders, "--episodes", "1", "--csv", str(tmp_path / "flights.csv")])
+    assert set(pl.read_csv(tmp_path / "flights.csv")["algo"]) == {"ppo-dr", "ppo-dr clip=0.3"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["RUN", "--episodes", "0"], "0 episodes were asked for"),
+        (["RUN", "--episodes", "0"], "option episodes is 0: allowed are whole numbers from 1"),
         (["RUN", "--seed", "-1"], "seed -1 was given"),
         (["RUN", "--csv", "no/such/x.csv"], "file 'no/such/x.csv' can't be written"),
         (["RUN", "--out", "RUN/config.json"], "can't be written"),
         ([], "no runs were given"),
         (["TABLE", "RUN"], "was given with other runs, --csv or --classical: give it alone, or runs"),
         (["TABLE", "--csv", "x.csv"], "was given with other runs, --csv or --classical"),
-        (["TABLE"], "is damaged: write it again with rapo eval quadrotor RUN --csv"),
+        (["TABLE"], "is damaged: write it again with rapo eval tracking RUN --csv"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_touches_nothing(run, tmp_path, capsys, arguments, says):
@@ -240,7 +240,7 @@ def test_bad_input_gets_one_sentence_and_touches_nothing(run, tmp_path, capsys, 
     table = str(tmp_path / "table.csv")
     given = [word.replace("RUN", str(run.folder)).replace("TABLE", table) for word in arguments]
     with pytest.raises(SystemExit) as stopped:
-        main(["eval", "quadrotor", *given])
+        main(["eval", "tracking", *given])
     assert stopped.value.code == 2
     error = capsys.readouterr().err
     assert says in error
@@ -251,7 +251,7 @@ def test_bad_input_gets_one_sentence_and_touches_nothing(run, tmp_path, capsys, 
 def test_runs_of_two_tasks_are_no_table(run, tmp_path, capsys):
     informed = not_trained("quadrotor-informed", tmp_path / "informed").folder
     with pytest.raises(SystemExit):
-        main(["eval", "quadrotor", str(run.folder), str(informed), "--out", str(tmp_path / "figures")])
+        main(["eval", "tracking", str(run.folder), str(informed), "--out", str(tmp_path / "figures")])
     said = "runs of quadrotor-payload and quadrotor-informed were given: allowed is one task"
     assert said in capsys.readouterr().err
     assert not (tmp_path / "figures").exists()
@@ -260,26 +260,26 @@ def test_runs_of_two_tasks_are_no_table(run, tmp_path, capsys):
 
 def test_a_table_answers_for_the_flights_it_is_of_only(run, tmp_path, capsys):
     table = tmp_path / "flights.csv"
-    main(["eval", "quadrotor", str(run.folder), "--episodes", "1", "--csv", str(table)])
+    main(["eval", "tracking", str(run.folder), "--episodes", "1", "--csv", str(table)])
     (tmp_path / "flights-paths.csv").unlink()
-    main(["eval", "quadrotor", str(table), "--episodes", "1"])
+    main(["eval", "tracking", str(table), "--episodes", "1"])
     capsys.readouterr()
     for arguments, says in (
         ([], "is of --seed 1000 --episodes 1, and --seed 1000 --episodes 20 were asked for"),
         (["--episodes", "1", "--out", str(tmp_path / "figures")], "flights-paths.csv' is not there or empty"),
     ):
         with pytest.raises(SystemExit):
-            main(["eval", "quadrotor", str(table), *arguments])
+            main(["eval", "tracking", str(table), *arguments])
         assert says in capsys.readouterr().err
     assert not (tmp_path / "figures").exists()
 
 
 def test_the_classical_controller_flies_beside_runs_or_alone(run, tmp_path, capsys):
     table = tmp_path / "flights.csv"
-    main(["eval", "quadrotor", str(run.folder), "--classical", "--episodes", "1", "--csv", str(table)])
+    main(["eval", "tracking", str(run.folder), "--classical", "--episodes", "1", "--csv", str(table)])
     both = pl.read_csv(table)
     assert both["algo"].unique(maintain_order=True).to_list() == ["ppo-dr", "classical"]
-    main(["eval", "quadrotor", "--classical", "--episodes", "1", "--csv", str(table)])
+    main(["eval", "tracking", "--classical", "--episodes", "1", "--csv", str(table)])
     alone = pl.read_csv(table)
     assert alone.rows() == both.filter(pl.col("algo") == "classical").rows()
     assert not alone["crashed"].any()
@@ -288,4 +288,4 @@ def test_the_classical_controller_flies_beside_runs_or_alone(run, tmp_path, caps
     capsys.readouterr()
     with pytest.raises(SystemExit):
         main(["eval", "nominal", str(run.folder), "--classical"])
-    assert "only quadrotor has figures and a controller" in capsys.readouterr().err
+    assert "Unrecognized options" in capsys.readouterr().err

@@ -198,7 +198,7 @@ def conditions(flown: Iterable[pl.DataFrame]) -> set[tuple[int, int]]:
 
 def _read(file: Path, schema: dict[str, Any], path: Path) -> pl.DataFrame:
     """A file that was written with the table at `path`."""
-    again = f"write it again with rapo eval quadrotor RUN --csv {path}"
+    again = f"write it again with rapo eval tracking RUN --csv {path}"
     table = read_table(file, schema, again)
     if table is None or not len(table):
         raise InputError(f"table '{file}' is not there or empty: {again}")

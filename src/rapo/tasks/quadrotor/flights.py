@@ -200,12 +200,20 @@ def trackable(task: Task) -> QuadrotorPayload:
 
 def read_tracking(folder: Path) -> pl.DataFrame | None:
     """The table of a run, or None if it was not flown."""
-    return read_table(folder / FILE, SCHEMA, AGAIN)
+    return _of_settings(folder / FILE, SCHEMA)
 
 
 def read_paths(folder: Path) -> pl.DataFrame | None:
     """The paths of a run, or None if it was not flown."""
-    return read_table(folder / PATHS, PATHS_SCHEMA, AGAIN)
+    return _of_settings(folder / PATHS, PATHS_SCHEMA)
+
+
+def _of_settings(path: Path, schema: dict[str, type]) -> pl.DataFrame | None:
+    """A table whose rows are all of the two settings."""
+    table = read_table(path, schema, AGAIN)
+    if table is not None and not set(table["setting"]) <= set(SETTINGS):
+        raise InputError(f"table '{path}' is damaged: {AGAIN}")
+    return table
 
 
 def _path(setting: str, episode: int, points: Floats) -> pl.DataFrame:

@@ -49,11 +49,12 @@ class FlightsCommand:
 
         table = next((path for path in self.runs if path.is_file()), None)
         if table is None:
+            runs = _of_one_task(trained_runs(self.runs) if self.runs or not self.classical else ())
             for path in () if self.csv is None else (self.csv, paths_file(self.csv)):
                 check_writable(path)
             if self.out is not None:
                 prepared(self.out, "figures", ())
-            flown, paths = self._fly()
+            flown, paths = self._fly(runs)
         elif len(self.runs) > 1 or self.csv is not None or self.classical:
             raise InputError(
                 f"table '{table}' was given with other runs, --csv or --classical: give it alone, or runs"
@@ -67,11 +68,10 @@ class FlightsCommand:
         if self.out is not None and paths is not None:
             _draw(flown, paths, prepared(self.out, "figures", ()))
 
-    def _fly(self) -> "tuple[pl.DataFrame, pl.DataFrame]":
+    def _fly(self, runs: Sequence[Run]) -> "tuple[pl.DataFrame, pl.DataFrame]":
         """The flights of all runs, and of the classical controller where it is asked for; and paths."""
         from rapo.heavy import pl
 
-        runs = _of_one_task(trained_runs(self.runs) if self.runs or not self.classical else ())
         found = [_fly_runs(runs, self.settings)] if runs else []
         if self.classical:
             found.append(_fly_classical(self.settings))

@@ -7,7 +7,7 @@ import pytest
 import rapo
 from rapo.errors import InputError
 from rapo.learner import networks, normalize
-from rapo.runs.heatmap import Heatmap, read_heatmap
+from rapo.runs.heatmap_recorder import Heatmap, read_heatmap
 from rapo.runs.json_lines import read_lines
 from rapo.training.config import make_config
 from rapo.training.loop import Training

@@ -1,10 +1,11 @@
 # make demo   create the environment and run the main job
 # make test   create the environment and run the tests
+# Another Python, as in make test PYTHON=python3.12, has an environment of its own, .venv-3.12.
 PYTHON ?= python3
-VENV := .venv
+VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench figures docs clean
+.PHONY: demo test lint dist bench figures docs clean
 
 demo: $(READY)
 	$(VENV)/bin/rapo demo
@@ -15,7 +16,12 @@ test: $(READY)
 lint: $(READY)
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/lint-imports
 	$(VENV)/bin/basedpyright
+
+dist: $(READY)
+	rm -rf dist
+	PIP_CONSTRAINT=constraints.txt $(VENV)/bin/python -m build --outdir dist
 
 bench: $(READY)
 	$(VENV)/bin/rapo bench world --json results/bench-world.json
@@ -48,4 +54,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV)
+	rm -rf .venv .venv-*

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from math import inf
 from numbers import Real
+from operator import index
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from rapo.errors import InputError
@@ -77,6 +78,16 @@ def check_ranges(record: Any, whose: str = "option") -> None:
         for number in value if isinstance(value, tuple | list) else (value,):
             if isinstance(number, Real) and not allowed.allows(float(number)):
                 raise InputError(f"{whose} {name} is {_shown(value)}: allowed are {allowed}")
+
+
+def check_seed(seed: int) -> int:
+    """`seed`, refused unless it is a whole number from 0 that fits in 63 bits."""
+    try:
+        if 0 <= index(seed) < 2**63:
+            return index(seed)
+    except TypeError:
+        pass
+    raise InputError(f"seed {seed!r} was given: allowed are whole numbers from 0 to 2^63 - 1")
 
 
 def _shown(value: Any) -> str:

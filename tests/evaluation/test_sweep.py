@@ -12,6 +12,7 @@ from rapo.evaluation.sweep import FILE, SweepSettings, read_sweep, settings, swe
 from rapo.runs.run import CHECKPOINT
 from rapo.tasks.hopper import Hopper
 
+SWEPT = ["task", "algorithm", "seed", "steps", "options", "parameter", "scale", "return", "episodes"]
 TINY = {"num_envs": 4, "horizon": 8, "minibatches": 2, "epochs": 1}
 
 
@@ -143,7 +144,19 @@ def test_a_damaged_table_is_named_and_swept_anew(run, damage):
 
 
 def test_the_command_prints_and_writes(run, capsys):
-    main(["sweep", str(run.folder), "--episodes", "2", "--parameters", "mass", "--scales", "0.8:1.2:0.2", "0.5"])
+    main(
+        [
+            "sweep",
+            str(run.folder),
+            "--episodes",
+            "2",
+            "--parameters",
+            "mass",
+            "--scales",
+            "0.8:1.2:0.2",
+            "0.5",
+        ]
+    )
     assert known(run)["scale"].unique().sort().to_list() == [0.5, 0.8, 1.0, 1.2]
     printed = capsys.readouterr().out
     for word in ("nominal", "OOD", "worst", "mass"):

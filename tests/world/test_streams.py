@@ -5,8 +5,9 @@ import pytest
 from scipy import stats
 
 from rapo.errors import InputError
+from rapo.ranges import check_seed
 from rapo.world.hashing import hashed
-from rapo.world.streams import check_seed, stream
+from rapo.world.streams import stream
 
 
 def test_a_stream_depends_on_its_numbers_alone():

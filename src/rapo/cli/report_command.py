@@ -8,9 +8,9 @@ import tyro
 from rich.markup import escape
 from rich.table import Table
 
+from rapo.ranges import check_seed
 from rapo.screen import console, number_table, progress_bar
 from rapo.world.find_task import find_task
-from rapo.world.streams import check_seed
 
 if TYPE_CHECKING:
     from rapo.reporting.comparison import Comparison

@@ -32,11 +32,11 @@ class TheoryCommand:
         """Check one by one with a progress bar, then show what was found, and where the page is."""
         from rapo import theory
         from rapo.cli.theory_table import explained, table_of
+        from rapo.ranges import check_seed
         from rapo.reporting.report_folder import prepared
         from rapo.screen import console, progress_bar
         from rapo.theory.check import find, totals
         from rapo.theory.theory_folder import write
-        from rapo.world.streams import check_seed
 
         check_seed(self.seed)
         chosen = find(self.names, theory.PARTS)

@@ -6,7 +6,7 @@ from rapo.runs.heatmap_recorder import FILE, read_heatmap
 HEATMAP = Measurement(
     name="heatmap",
     done="recorded",
-    summary="What the critic expects at every scale of every parameter, recorded every `heatmap_every` updates.",
+    summary="What the critic expects at every scale of every parameter, every `heatmap_every` updates.",
     files={FILE: "what the critic expects under other dynamics, every now and then"},
     measure=None,
     read=lambda folder: read_heatmap(folder) or None,

@@ -37,7 +37,7 @@ class NoSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One way of measuring the policy of a run. What `measure` returns and `read` reads is called the result."""
+    """One way of measuring the policy of a run; what `measure` returns and `read` reads is the result."""
 
     name: str
     """What users call it: `rapo eval NAME`, and the table [NAME] of a grid file."""

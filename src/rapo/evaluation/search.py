@@ -24,10 +24,10 @@ from rapo.evaluation.measurement import Advance, Measurement, measure
 from rapo.evaluation.sweep import read_sweep, sweep
 from rapo.files import write_atomically
 from rapo.heavy import pl
-from rapo.ranges import AT_LEAST_1, Within, check_ranges
+from rapo.ranges import AT_LEAST_1, Within, check_ranges, check_seed
 from rapo.runs.run import Run
 from rapo.training.actor import actor
-from rapo.world.streams import STATES, check_seed, stream
+from rapo.world.streams import STATES, stream
 from rapo.world.task import Task
 
 FILE = "search.json"

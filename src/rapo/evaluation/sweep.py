@@ -23,12 +23,11 @@ from rapo.evaluation.evaluate import evaluate
 from rapo.evaluation.measurement import Advance, Measurement, measure
 from rapo.files import write_atomically
 from rapo.heavy import pl
-from rapo.ranges import AT_LEAST_1, check_ranges
+from rapo.ranges import AT_LEAST_1, check_ranges, check_seed
 from rapo.runs.csv_table import read_table
 from rapo.runs.run import Run
 from rapo.training.actor import actor
 from rapo.world.dynamics import Dynamics
-from rapo.world.streams import check_seed
 from rapo.world.task import Task
 
 FILE = "sweep.csv"

@@ -15,10 +15,10 @@ from typing import Any
 from rapo.algorithms import ALGORITHMS, find_algorithm
 from rapo.errors import InputError, unknown
 from rapo.evaluation.measurement import Measurement, all_measurements, measurements_of
+from rapo.ranges import check_seed
 from rapo.training.config import Config, Settings, identity, make_config
 from rapo.training.options import options, shown_value
 from rapo.world.find_task import TASKS, find_task
-from rapo.world.streams import check_seed
 from rapo.world.task import Task
 
 REQUIRED = ("tasks", "algorithms", "seeds", "steps")

@@ -87,7 +87,7 @@ class GroupScores:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """One task."""
+    """All groups of runs of one task, measured and ranked."""
 
     task: str
     ranges: dict[str, Range]

@@ -133,7 +133,7 @@ def _note_conditions(
 
 
 def _of_unknown_algorithms(records: list[RunRecord]) -> list[RunRecord]:
-    """Say what differs between runs of an algorithm that is not built in: its defaults are its first run's."""
+    """Say what differs between runs of an algorithm that is not built in: the first one has the defaults."""
     firsts: dict[str, dict[str, Any]] = {}
     found = []
     for record in records:

@@ -51,7 +51,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Section:
-    """One task."""
+    """The part of the page that is about one task."""
 
     name: str
     """Unique, for links."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from rapo.files import write_atomically
+from rapo.ranges import check_seed
 from rapo.reporting import tables
 from rapo.reporting.colours import looks
 from rapo.reporting.comparison import Comparison, across, compare_tasks
@@ -20,7 +21,6 @@ from rapo.reporting.report_page import Block, ReportPage
 from rapo.reporting.sections import DEFINITIONS, section
 from rapo.reporting.showing import Showing
 from rapo.reporting.summary import summarise
-from rapo.world.streams import check_seed
 from rapo.world.task import Task
 
 PAGE = "index.html"

@@ -40,7 +40,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     except (SafetensorError, OSError, ValueError) as error:
         raise InputError(f"checkpoint '{path}' is damaged and can't be read: {error}") from None
     if not {"facts", "sha256"} <= header.keys():
-        raise InputError(f"file '{path}' is not a checkpoint of rapo: it lacks what one says of itself")
+        raise InputError(f"file '{path}' is not a checkpoint of rapo: its header has no facts or no digest")
     if _digest(arrays, header["facts"]) != header["sha256"]:
         raise InputError(f"checkpoint '{path}' was altered after it was written: its digest does not match")
     return arrays, _facts(path, header["facts"])

@@ -12,8 +12,8 @@ from traceback import extract_tb
 import numpy as np
 
 from rapo.errors import InputError, unknown
+from rapo.ranges import check_seed
 from rapo.theory.statement import Finding, Part, Statement, Verdict
-from rapo.world.streams import check_seed
 
 STOPPED = "could not be checked"
 """Shown in place of a verdict if a check raised an error."""

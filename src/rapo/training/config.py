@@ -15,11 +15,10 @@ from rapo.algorithms.spec import Algorithm
 from rapo.errors import InputError
 from rapo.learner.networks import HIDDEN
 from rapo.learner.ppo_update import PpoSettings
-from rapo.ranges import AT_LEAST_1, DISCOUNT, NOT_NEGATIVE, POSITIVE, SHARE, check_ranges
+from rapo.ranges import AT_LEAST_1, DISCOUNT, NOT_NEGATIVE, POSITIVE, SHARE, check_ranges, check_seed
 from rapo.training.options import NOT_LEARNED, options, parts, values, with_options
 from rapo.world.engines import ENGINE, check_engine
 from rapo.world.find_task import TASKS, find_task
-from rapo.world.streams import check_seed
 from rapo.world.task import Task
 
 

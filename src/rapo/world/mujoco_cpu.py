@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rapo.arrays import Bools, Floats, Ids
 from rapo.errors import InputError
+from rapo.ranges import check_seed
 from rapo.world.arguments import (
     body_ids,
     check_counts,
@@ -26,7 +27,7 @@ from rapo.world.arguments import (
 from rapo.world.physics import Physics
 from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, Step
 from rapo.world.step_reader import Reader, Reading
-from rapo.world.streams import DYNAMICS, STATES, check_seed, stream
+from rapo.world.streams import DYNAMICS, STATES, stream
 from rapo.world.task import Data, States, Task
 
 KEPT_DIVERGENCES = 16

@@ -80,7 +80,7 @@ def flights(groups: Named) -> pl.DataFrame:
 
 
 def labelled(table: pl.DataFrame, label: str) -> pl.DataFrame:
-    """A table of flights, or of their paths, of a policy that no run has learned."""
+    """A table of flights, or of paths, of a policy that was not learned, with the columns that runs have."""
     whose = [pl.lit(label).alias("algo"), _number("run_seed", 0)]
     return table.select(*whose, *((_number("steps", 0),) if "updates" in table.columns else ()), "*")
 

@@ -22,14 +22,14 @@ from rapo.evaluation.evaluate import check_episodes, evaluate
 from rapo.evaluation.measurement import Advance, Measurement, measure
 from rapo.files import write_atomically
 from rapo.heavy import pl
-from rapo.ranges import AT_LEAST_1, check_ranges
+from rapo.ranges import AT_LEAST_1, check_ranges, check_seed
 from rapo.runs.csv_table import read_table
 from rapo.runs.run import Run
 from rapo.tasks.quadrotor.episode_row import CLOCK, REFERENCE, REFERENCE_SIZE
 from rapo.training.actor import actor
 from rapo.world.engines import ENGINE
 from rapo.world.find_task import TASKS
-from rapo.world.streams import DYNAMICS, check_seed, stream
+from rapo.world.streams import DYNAMICS, stream
 from rapo.world.task import Data, Task
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ test: $(READY)
 lint: $(READY)
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
-	$(VENV)/bin/lint-imports
+	$(VENV)/bin/lint-imports --no-logo
 	$(VENV)/bin/basedpyright
 
 dist: $(READY)
 	rm -rf dist
-	PIP_CONSTRAINT=constraints.txt $(VENV)/bin/python -m build --outdir dist
+	$(VENV)/bin/python -m build --no-isolation --outdir dist
 
 bench: $(READY)
 	$(VENV)/bin/rapo bench world --json results/bench-world.json

@@ -85,7 +85,7 @@ class Room(SphinxDirective):
         room, *first = " ".join(self.arguments).split()
         named = [f"{room}.{module}" for module in first]
         text = "\n".join(
-            f"{module}\n{'-' * len(module)}\n\n.. automodule:: {module}\n   :members: {members(module)}\n"
+            f"{module}\n{'-' * len(module)}\n\n.. automodule:: {module}\n   :members: {', '.join(names(module))}\n"
             for module in [*named, *(module for module in modules(room) if module not in named)]
         )
         return self.parse_text_to_nodes(text, allow_section_headings=True)
@@ -115,18 +115,18 @@ def modules(room: str) -> list[str]:
     if not hasattr(package, "__path__"):
         return [room]
     found = [module.name for module in walk_packages(package.__path__, f"{room}.") if not module.ispkg]
-    return [*found, *([room] if members(room) else [])]
+    return [*found, *([room] if names(room) else [])]
 
 
-def members(module: str) -> str:
+def names(module: str) -> list[str]:
     """The public names that a module itself defines and says something about."""
     documented = {name for scope, name in ModuleAnalyzer.for_module(module).find_attr_docs() if not scope}
-    return ", ".join(
+    return [
         name
         for name, found in vars(import_module(module)).items()
         if not name.startswith("_")
         and (name in documented or (getattr(found, "__module__", "") == module and found.__doc__))
-    )
+    ]
 
 
 def plain(text: str) -> str:
@@ -160,15 +160,24 @@ def without_arguments(
 
 
 def link_sources(app: Sphinx, tree: nodes.document) -> None:
-    """A link to a Python file of the package leads to its page on the site, where it can be read."""
+    """A link to a Python file of the package leads to its source on the site, or to its reference."""
     root = Path(app.srcdir).parent / "src"
     here = PurePosixPath(app.env.docname).parent
     for node in tree.findall(addnodes.download_reference):
         file = (Path(app.srcdir) / here / node["reftarget"]).resolve()
         if file.suffix == ".py" and file.is_relative_to(root):
-            page = file.relative_to(root).with_suffix(".html").as_posix()
+            module = ".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
             up = "../" * len(here.parts)
-            node.replace_self(nodes.reference("", "", *node.children, refuri=f"{up}_modules/{page}"))
+            page = f"{up}_modules/{module.replace('.', '/')}.html"
+            if not has_page(module):
+                page = f"{up}reference/{module.split('.')[1]}.html#module-{module}"
+            node.replace_self(nodes.reference("", "", *node.children, refuri=page))
+
+
+def has_page(module: str) -> bool:
+    """Whether the source of a module is on the site: it is where a function or a class is described."""
+    known = vars(import_module(module))
+    return any(inspect.isclass(known[name]) or inspect.isroutine(known[name]) for name in names(module))
 
 
 def setup(app: Sphinx) -> None:

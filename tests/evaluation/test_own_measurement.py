@@ -148,3 +148,20 @@ def test_a_file_that_cant_be_loaded_is_named_with_the_reason(tmp_path):
     (tmp_path / "broken.py").write_text("1 / 0")
     with pytest.raises(InputError, match=r"broken.py' can't be loaded: ZeroDivisionError: division by zero"):
         find_task(f"{tmp_path / 'broken.py'}:Arm")
+
+
+def test_a_run_of_ones_own_task_says_how_to_name_it_and_resumes_with_it(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(EXAMPLE, tmp_path / "robot.py")
+    small = ["--set", "num_envs=4", "horizon=8", "epochs=1", "minibatches=2"]
+    main(["train", "robot.py:LoadedHopper", "--algo", "ppo", "--steps", "64", "--out", "run", *small])
+    capsys.readouterr()
+    for command in (["resume", "run"], ["sweep", "run"]):
+        with pytest.raises(SystemExit):
+            main(command)
+        said = capsys.readouterr().err
+        assert "task 'loaded-hopper' is not built in: name it with --task robot.py:LoadedHopper" in said
+        assert said.count("\n") == 1
+    main(["resume", "run", "--task", "robot.py:LoadedHopper"])
+    main(["eval", "nominal", "run", "--task", "robot.py:LoadedHopper", "--episodes", "1"])
+    assert len(pl.read_csv("run/nominal.csv")) == 1

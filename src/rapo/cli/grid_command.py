@@ -23,7 +23,7 @@ class GridCommand:
     """
 
     file: tyro.conf.Positional[Path]
-    """What to run (TOML)."""
+    """The grid file, in TOML."""
     ray: bool = False
     """On Ray, a core for each run; without it, one run after the other in this process."""
     address: str | None = None

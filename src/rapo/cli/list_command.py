@@ -52,7 +52,7 @@ class OptionsCommand:
     """List the algorithms, or every option of one of them with its default and the values it may have."""
 
     algo: Annotated[str | None, tyro.conf.Positional] = None
-    """An algorithm."""
+    """The algorithm whose options to list; without it, the algorithms are listed."""
 
     def run(self) -> None:
         """Print a table."""

@@ -11,6 +11,7 @@ from rapo.runs.start import SAVE_EVERY, resume, start
 from rapo.screen import console
 from rapo.training.config import make_config
 from rapo.world.engines import ENGINE
+from rapo.world.find_task import find_task
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,13 @@ class TrainCommand:
     """
 
     task: tyro.conf.Positional[str]
-    """What to learn; `rapo tasks` lists them."""
+    """What to learn: one of `rapo tasks`, or a task of your own as FILE:CLASS."""
     algo: str = "rapo"
     """How; `rapo options` lists the algorithms."""
     steps: int = 1_000_000
     """Environment steps to learn from; branches come on top of them."""
     seed: int = 0
-    """Where all random numbers come from."""
+    """The seed of all random numbers of the run."""
     out: Path | None = None
     """The run folder; by default runs/TASK-ALGO-SEED."""
     set: tuple[str, ...] = ()
@@ -37,7 +38,7 @@ class TrainCommand:
     save_every: int = SAVE_EVERY
     """Updates between checkpoints."""
     engine: str = ENGINE
-    """What simulates."""
+    """The engine that simulates: cpu is MuJoCo on CPU threads."""
 
     def run(self) -> None:
         """Train with a display, then say where the run is."""
@@ -58,13 +59,16 @@ class ResumeCommand:
     """Go on with a run that was interrupted, to the very numbers it would have had."""
 
     run_folder: tyro.conf.Positional[Path]
-    """Its folder."""
+    """The run folder."""
+    task: str | None = None
+    """The task of the run as FILE:CLASS, where it is not built in."""
     save_every: int = SAVE_EVERY
     """Updates between checkpoints."""
 
     def run(self) -> None:
         """Train what is left."""
-        run = resume(self.run_folder, save_every=self.save_every)
+        task = None if self.task is None else find_task(self.task)()
+        run = resume(self.run_folder, task=task, save_every=self.save_every)
         console.print(f"Run: {run.folder}", soft_wrap=True, markup=False)
 
 

@@ -21,7 +21,7 @@ class Evaluated:
     returned: Floats
     """`[n, episodes]`, the sum of rewards."""
     length: NDArray[np.int64]
-    """`[n, episodes]`, steps."""
+    """`[n, episodes]`, how many steps each episode had."""
     terminated: Bools
     """`[n, episodes]`, ended by the task, and not by the time limit."""
     diverged: Bools

@@ -80,21 +80,21 @@ class Found:
     """The worst dynamics found for a policy."""
 
     updates: int
-    """What the policy had learned from."""
+    """Updates that the policy had learned for when it was searched."""
     effort: SearchSettings
-    """What was asked for."""
+    """The settings of the search."""
     evaluations: int
     """Episodes spent on searching, the final not counted."""
     episodes: int
     """Of the final, those that diverged not counted."""
     point: dict[str, float]
-    """The dynamics, by parameter."""
+    """The worst dynamics, a value for each parameter."""
     returned: float
-    """Mean return there."""
+    """Mean return under the worst dynamics."""
     low: float
-    """Lower end of its 95% interval."""
+    """Lower end of the 95% interval of that return."""
     high: float
-    """Upper end."""
+    """Upper end of the 95% interval of that return."""
     axis: Axis
     below: float
     """How far this is below the worst setting of the sweep."""

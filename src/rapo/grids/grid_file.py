@@ -34,18 +34,18 @@ class GridRun:
     steps: int
     seed: int
     options: Mapping[str, Any]
-    """Those that the grid sets."""
+    """The options that the grid file sets."""
     group: str
     """Its algorithm, and the options that tell it from its neighbours: the same for all its seeds."""
     folder: Path
 
     @property
     def name(self) -> str:
-        """What to call it in a sentence."""
+        """How the run is called in a sentence."""
         return f"{self.group} on {self.task}, seed {self.seed}"
 
     def config(self) -> Config:
-        """What it is trained with."""
+        """The configuration that the run is trained with."""
         return make_config(self.task, self.algo, steps=self.steps, seed=self.seed, options=self.options)
 
 
@@ -54,7 +54,7 @@ class Grid:
     """All runs of an experiment, and how each is measured after training."""
 
     path: Path
-    """The file it was read from."""
+    """The grid file."""
     out: Path
     runs: tuple[GridRun, ...]
     measurements: Mapping[str, Mapping[str, Any]]

@@ -31,7 +31,7 @@ class Died:
     """Work that was lost again and again, or that Ray gave up."""
 
     why: str
-    """In a sentence."""
+    """What Ray says, in a sentence."""
 
 
 def each(

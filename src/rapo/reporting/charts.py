@@ -27,7 +27,7 @@ class Figure:
     legend: tuple[str, ...] = ()
     """Labels of the groups that can be hidden."""
     hidden: tuple[str, ...] = ()
-    """Those that are hidden at first."""
+    """Labels of the groups that are hidden at first."""
     looks: Mapping[str, Any] | None = None
     """How to draw labels; those of the page where it is not given."""
 

@@ -19,7 +19,7 @@ class Look:
     dark: str
     """Its colour on a dark page."""
     marker: int
-    """A number of a marker."""
+    """The number of its marker in `MARKERS`."""
     dash: int
     """A number of a dash, 0 for a solid line."""
 

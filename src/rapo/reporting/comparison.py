@@ -28,7 +28,7 @@ class Point:
 
     scale: float
     returned: Interval
-    """Over seeds."""
+    """The mean return of the group there, with its interval over seeds."""
     trained: bool
     """Whether the setting lies in the training range."""
     diverged: int
@@ -41,7 +41,7 @@ class GroupScores:
 
     group: Group
     scores: tuple[SweepScores, ...]
-    """Of each run."""
+    """The scores of each run."""
     nominal: Interval
     inside: Interval
     outside: Interval
@@ -50,11 +50,11 @@ class GroupScores:
     """At the setting where the mean over seeds is lowest."""
     worst_at: tuple[str, float] | None
     curves: dict[str, list[Point]]
-    """By parameter."""
+    """The points of the robustness curve, by parameter."""
 
     @property
     def label(self) -> str:
-        """The group's."""
+        """The label of the group."""
         return self.group.label
 
     @property
@@ -81,7 +81,7 @@ class GroupScores:
         }
 
     def runs_scores(self, what: str) -> list[float]:
-        """One of the scores of every run."""
+        """One of the scores, of every run: nominal, inside, outside or worst."""
         return [getattr(score, what) for score in self.scores]
 
 

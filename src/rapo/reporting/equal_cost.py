@@ -27,9 +27,9 @@ class Matched:
 
     cost: Cost
     at: float
-    """Steps or seconds."""
+    """The cost at which the groups are compared, in steps or seconds."""
     returned: dict[str, Interval]
-    """By the group's label, over its runs."""
+    """The return of each group at that cost, over its runs, by the group's label."""
 
 
 def spent(metrics: pl.DataFrame, cost: Cost) -> Floats:

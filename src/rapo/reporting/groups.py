@@ -38,13 +38,13 @@ class Loaded:
     """All that a report is made from."""
 
     tasks: dict[str, tuple[Group, ...]]
-    """Groups by task."""
+    """The groups of runs, by task."""
     shared: dict[str, Any]
     """Options that are not the defaults and the same in every run."""
     notes: tuple[str, ...]
     """What was missing, damaged or left out, a sentence each."""
     measurements: Mapping[str, Measurement]
-    """Those that were looked for, by name."""
+    """The measurements that run folders were searched for, by name."""
 
 
 def find_runs(folders: Iterable[str | Path]) -> list[Path]:

@@ -23,15 +23,15 @@ class Frame:
     """What stands around the content of a page."""
 
     title: str
-    """Of the window, and above the heading."""
+    """The title of the window, also shown above the heading."""
     heading: str
     lede: str
     places: Iterable[tuple[str, str]]
     """Sections by name, with the words of the links to them."""
     footer: str
-    """Code between backquotes."""
+    """The last line of the page; what stands between backquotes is shown as code."""
     style: str = ""
-    """Rules of this page only."""
+    """CSS rules of this page only."""
 
     def html(self, body: str, data: Mapping[str, Any]) -> str:
         """The whole file, from the HTML of its sections and the data that the script draws."""

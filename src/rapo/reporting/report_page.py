@@ -54,7 +54,7 @@ class Section:
     """The part of the page that is about one task."""
 
     name: str
-    """Unique, for links."""
+    """A unique name, for links to the section."""
     title: str
     blocks: tuple[Block, ...]
 

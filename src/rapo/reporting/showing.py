@@ -20,9 +20,9 @@ class Showing:
     looks: Mapping[str, Look]
     """How each group is drawn, by its label."""
     output: Output
-    """Writes what lies beside the page."""
+    """Writes the figures and tables that lie beside the page."""
     seed: int
-    """Of the bootstrap."""
+    """The seed of the bootstrap."""
 
     def results(self, name: str) -> Iterator[tuple[str, RunRecord, Any]]:
         """The group's label, the run and the result, for each run that measurement `name` was made of."""

@@ -30,11 +30,11 @@ class Interval:
     low: float = nan
     high: float = nan
     runs: int = 0
-    """How many it is an estimate from."""
+    """How many values the estimate is made from."""
 
     @property
     def known(self) -> bool:
-        """Whether there is an interval."""
+        """Whether the interval is known."""
         return isfinite(self.low) and isfinite(self.high)
 
     def overlaps(self, other: "Interval") -> bool:

@@ -17,7 +17,7 @@ class Summary:
 
     task: str
     headline: str
-    """One sentence."""
+    """The answer in one sentence."""
     facts: tuple[tuple[str, str], ...]
     """What it rests on: a heading and a sentence or two each."""
     caution: str | None

@@ -51,9 +51,9 @@ class SweepScores:
     worst_at: tuple[str, float] | None
     """That setting: a parameter and its scale."""
     episodes: int
-    """All of them."""
+    """All episodes of the sweep."""
     diverged: int
-    """Those that are not in the means."""
+    """Episodes that diverged, which are not in the means."""
 
 
 NOTHING = SweepScores(nan, nan, nan, nan, None, 0, 0)

@@ -22,11 +22,11 @@ class Table:
     """A frame and what it shows."""
 
     name: str
-    """Of its file."""
+    """The name of its CSV file."""
     caption: str
     frame: pl.DataFrame
     unseen: tuple[str, ...] = ()
-    """Columns that are in the file only."""
+    """Columns that the CSV file has and the page does not show."""
 
 
 def scores(comparison: Comparison) -> Table | None:
@@ -210,7 +210,7 @@ def runs(comparison: Comparison) -> Table | None:
 
 
 def across_tasks(found: Sequence[Across]) -> Table | None:
-    """All tasks in one number."""
+    """All tasks together: one row for each group."""
     rows = [
         {
             "algorithm": a.label,

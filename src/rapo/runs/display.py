@@ -22,7 +22,7 @@ LINES = 20
 
 
 class _Facts:
-    """What both kinds of display know."""
+    """What is shown of a run, on a terminal and elsewhere."""
 
     def __init__(self, config: Config) -> None:
         self.total = config.updates
@@ -32,7 +32,7 @@ class _Facts:
         self._times: deque[tuple[float, int]] = deque(maxlen=11)
 
     def take(self, metrics: Mapping[str, Any]) -> dict[str, str]:
-        """The facts worth showing, in words."""
+        """The facts to show after an update, by name, as text."""
         self.update = metrics["update"]
         if metrics["return"] is not None:
             self._returns.append((metrics["return"], metrics["episodes"]))

@@ -18,7 +18,7 @@ class MetricsWriter:
     """Appends to the metrics of a run."""
 
     def __init__(self, folder: Path, updates: int) -> None:
-        """Go on after `updates`."""
+        """Go on after the first `updates` updates of the run."""
         from rapo.runs.tensorboard import TensorBoard  # imported here: it is slow to load
 
         self._lines = Lines(folder / FILE, updates)

@@ -32,6 +32,7 @@ from rapo.training.actor import Actor, actor
 from rapo.training.config import Config, identity, make_config
 from rapo.training.loop import Training
 from rapo.world.engines import ENGINE
+from rapo.world.find_task import TASKS
 from rapo.world.task import Task
 
 CONFIG, CHECKPOINT, FAILURE = "config.json", "checkpoint.safetensors", "failure.txt"
@@ -59,6 +60,8 @@ class Run:
         try:
             said = json.loads(path.read_bytes())
             task = said["task"] if self.task is None else self.task
+            if self.task is None and task not in TASKS and said.get("task_source"):
+                raise InputError(f"task '{task}' is not built in: name it with --task {said['task_source']}")
             algo = said["algo"] if self.algo is None else self.algo
             return make_config(
                 task,
@@ -95,11 +98,11 @@ class Run:
         """Refuse a run that never saved: it has no policy to look at."""
         if _config_file(self.folder).exists() and not (self.folder / CHECKPOINT).exists():
             raise InputError(
-                f"run '{self.folder}' has no checkpoint yet: go on with rapo resume {self.folder}"
+                f"run '{self.folder}' has no checkpoint yet: go on with {resume_hint(self.folder, self.task)}"
             )
 
     def trained(self, threads: int = 0) -> Training:
-        """`training` of a run that has saved."""
+        """The run as it was when it last saved, refused if it never did."""
         self.check_trained()
         return self.training(threads)
 
@@ -107,6 +110,11 @@ class Run:
         """The policy as it was when the run last saved: call it with observations `[N, observation]`."""
         training = self.trained(threads=1)
         return actor(training.config.task, training.learner)
+
+
+def resume_hint(folder: Path, task: Task | None) -> str:
+    """The command that goes on with a run."""
+    return f"rapo resume {folder}{'' if task is None or task.source is None else f' --task {task.source}'}"
 
 
 def trained_runs(folders: Sequence[Path], task: Task | None = None) -> list[Run]:
@@ -129,7 +137,7 @@ def create(config: Config, folder: Path) -> Run:
         if folder.exists() and (not folder.is_dir() or any(p.name[0] != "." for p in folder.iterdir())):
             raise InputError(
                 f"run folder '{folder}' exists and is not empty: give another one, or go on with "
-                f"rapo resume {folder}"
+                f"{resume_hint(folder, config.task)}"
             )
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -166,7 +174,8 @@ def drive(training: Training, folder: Path, display: Display, save_every: int) -
                 heatmap.sync()
                 save(training, folder)
             if interrupted():
-                raise Interrupted(f"saved after {training.steps:,} steps: go on with rapo resume {folder}")
+                hint = resume_hint(folder, training.config.task)
+                raise Interrupted(f"saved after {training.steps:,} steps: go on with {hint}")
 
 
 def check_finite(metrics: Mapping[str, Any], folder: Path) -> None:

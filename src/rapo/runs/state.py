@@ -12,7 +12,7 @@ from rapo.world.simulator import Snapshot
 
 
 def gather(training: Training) -> tuple[dict[str, np.ndarray], dict[str, int]]:
-    """Everything that is needed to go on."""
+    """All arrays and counters of a training run that it needs to go on."""
     arrays = {f"learner{path}": np.asarray(leaf) for path, leaf in _leaves(training)}
     arrays |= {f"simulator.{name}": rows for name, rows in training.simulator.snapshot().arrays().items()}
     arrays |= {
@@ -30,7 +30,7 @@ def gather(training: Training) -> tuple[dict[str, np.ndarray], dict[str, int]]:
 
 
 def restore(training: Training, arrays: Mapping[str, np.ndarray], counters: Mapping[str, Any]) -> None:
-    """Go on from there, exactly."""
+    """Put arrays and counters back into a training run, which then goes on exactly as before."""
     present, counted = gather(training)
     for name in counted:
         if type(counters.get(name)) is not int or counters[name] < 0:

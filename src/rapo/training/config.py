@@ -102,6 +102,7 @@ class Config:
             "engine": self.engine,
             "options": {**values(self.settings), **values(self.algorithm)},
             "task_options": dict(self.task.options),
+            "task_source": self.task.source,
             "parts": parts(self.algorithm),
             "dynamics": {
                 p.name: {
@@ -168,7 +169,9 @@ def identity(described: Mapping[str, Any]) -> dict[str, Any]:
     known = {"engine": ENGINE, **described}
     unchanging = [name for name, option in options(Settings()).items() if not option.learned]
     chosen = {name: value for name, value in known["options"].items() if name not in unchanging}
-    return {name: value for name, value in known.items() if name != "task_options"} | {"options": chosen}
+    return {name: value for name, value in known.items() if name not in ("task_options", "task_source")} | {
+        "options": chosen
+    }
 
 
 def _whole(what: str, given: SupportsIndex) -> int:

@@ -56,6 +56,7 @@ def find_task(name: str) -> type[Task]:
     found = getattr(_module(where), kind, None)
     if not isinstance(found, type) or not issubclass(found, Task):
         raise InputError(f"'{where}' has no task '{kind}': allowed is the name of a subclass of rapo.Task")
+    found.source = name
     return found
 
 

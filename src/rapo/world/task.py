@@ -88,6 +88,8 @@ class Task(ABC):
     """The mjModel arrays that `drive` writes for each simulation, over what the dynamics put there."""
     userdata_size: ClassVar[int] = 0
     """How many numbers an episode carries along in `data.userdata`."""
+    source: ClassVar[str | None] = None
+    """Where it was loaded from, as FILE:CLASS or MODULE:CLASS; None for one that no name stands for."""
     measurements: ClassVar[tuple[Measurement, ...]] = ()
     """Ways of measuring its policies beside those that every task has."""
     pushed_bodies: tuple[str, ...] = ()

@@ -65,7 +65,7 @@ class Flight:
     reference: Floats
     """`[n, 3]`."""
     crashed: bool
-    """Whether it ends with a crash."""
+    """Whether the flight ends with a crash."""
 
 
 def flights(groups: Named) -> pl.DataFrame:
@@ -176,7 +176,7 @@ def write_flights(path: Path, flown: pl.DataFrame, paths: pl.DataFrame) -> None:
 
 
 def read_flights(path: Path) -> pl.DataFrame:
-    """A table that was written."""
+    """The table of flights that `write_flights` wrote."""
     return _read(path, SCHEMA, path)
 
 

@@ -34,7 +34,7 @@ class FlightsCommand:
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """Run folders, or one file that --csv wrote."""
     settings: Annotated[FlightSettings, tyro.conf.arg(name="")] = field(default_factory=FlightSettings)
-    """How often."""
+    """How often the curve of the test is flown."""
     csv: Path | None = None
     """Also write every flight to this file, and beside it the typical paths to FILE-paths.csv."""
     out: Path | None = None

@@ -45,11 +45,12 @@ autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 100
 viewcode_line_numbers = True
+viewcode_follow_imported_members = False
 toc_object_entries = False  # the margin lists modules: every function in it would double the time of a build
 
 nitpicky = True
 nitpick_ignore_regex = [
-    ("py:class", r"(?!rapo\.).*"),  # types of other libraries are named, not linked
+    ("py:.*", r"(?!rapo\.).*"),  # types of other libraries are named, not linked
     ("py:class", r"rapo\..*(Annotated\[.*|\.Made|\.Record)"),  # no types: an annotation, type variables
 ]
 
@@ -85,7 +86,8 @@ class Room(SphinxDirective):
         room, *first = " ".join(self.arguments).split()
         named = [f"{room}.{module}" for module in first]
         text = "\n".join(
-            f"{module}\n{'-' * len(module)}\n\n.. automodule:: {module}\n   :members: {', '.join(names(module))}\n"
+            f"{module}\n{'-' * len(module)}\n\n"
+            f".. automodule:: {module}\n   :members: {', '.join(names(module))}\n"
             for module in [*named, *(module for module in modules(room) if module not in named)]
         )
         return self.parse_text_to_nodes(text, allow_section_headings=True)

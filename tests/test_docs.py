@@ -157,7 +157,9 @@ def test_every_link_of_the_site_leads_somewhere(site):
     broken = [
         f"{page.relative_to(site)}: {link}"
         for page in site.rglob("*.html")
-        for link in set(re.findall(r'(?:href|src)="(?!\w+:)([^"#?]+)', page.read_text()))
+        for link in set(
+            re.findall(r'<(?:a|img|link|script)\b[^>]* (?:href|src)="(?!\w+:)([^"#?]+)', page.read_text())
+        )
         if not (page.parent / link).exists()
     ]
     assert broken == []

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rapo import xla as _xla  # noqa: F401
+from rapo import xla as _xla  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 if TYPE_CHECKING:
     from rapo.algorithms import ALGORITHMS, Algorithm, find_algorithm

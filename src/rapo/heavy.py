@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import jax as jax
-    import jax.flatten_util
+    import jax.flatten_util  # pyright: ignore[reportUnusedImport]
     import jax.numpy as jnp
     import mjbatch as mjbatch
     import mujoco as mujoco

@@ -7,6 +7,8 @@ from rapo.algorithms.rarl import RARL
 from rapo.algorithms.spec import Algorithm
 from rapo.errors import unknown
 
+__all__ = ["ALGORITHMS", "Algorithm", "find_algorithm"]
+
 ALGORITHMS: dict[str, Algorithm] = {
     a.name: a for a in (RAPO, NO_ADVNET, NO_BOLTZMANN, NO_BOTH, MEAN, PPO, PPO_DR, EPOPT, RARL)
 }

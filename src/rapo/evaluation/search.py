@@ -155,7 +155,8 @@ def read_search(folder: Path) -> Found | None:
         return None
     try:
         said = json.loads(path.read_bytes())
-        found = Found(**{**said, "axis": Axis(**said["axis"]), "effort": SearchSettings(**said["effort"])})
+        parts: dict[str, Any] = {"axis": Axis(**said["axis"]), "effort": SearchSettings(**said["effort"])}
+        found = Found(**{**said, **parts})
         numbers = (found.updates, found.evaluations, found.returned, found.low, found.high, found.below)
         if all(map(isfinite, (*numbers, *found.point.values(), found.axis.scale, found.axis.returned))):
             return found

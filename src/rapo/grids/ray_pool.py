@@ -7,7 +7,7 @@ process, so work must be such that it can be begun again.
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +62,7 @@ def each(
 
 
 @contextmanager
-def _joined(address: str | None) -> Iterator[Any]:
+def _joined(address: str | None) -> Generator[Any]:
     """Ray, quiet and without its dashboard and its statistics."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")

@@ -134,7 +134,7 @@ def _check_out(grid: Grid) -> None:
 @contextmanager
 def _shown(
     grid: Grid, console: Console | None
-) -> Iterator[tuple[Callable[[GridRun], Watch], Callable[[Outcome], None]]]:
+) -> Generator[tuple[Callable[[GridRun], Watch], Callable[[Outcome], None]]]:
     """What tells of the step that a run is at, and of every run that is finished.
 
     A line for each run that is done; on a terminal, below them, a bar over the runs and one over the step.

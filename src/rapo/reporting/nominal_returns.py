@@ -11,8 +11,6 @@ from rapo.reporting.report_page import Block
 from rapo.reporting.showing import Showing
 from rapo.reporting.tables import Table
 from rapo.runs.run import Run
-from rapo.training.config import changed_options, default_options
-from rapo.training.options import shown_value
 
 
 def nominal_rows(run: Run, table: pl.DataFrame) -> pl.DataFrame:
@@ -22,16 +20,13 @@ def nominal_rows(run: Run, table: pl.DataFrame) -> pl.DataFrame:
         raise InputError(
             f"all {len(table)} episodes of run '{run.folder}' diverged: there is nothing to report"
         )
-    described = config.describe()
-    defaults = default_options(described["task"], described["algo"], described["task_options"])
-    changed = changed_options(described["options"], defaults)
     return pl.DataFrame(
         {
-            "task": [described["task"]],
-            "algo": [described["algo"]],
-            "seed": [described["seed"]],
+            "task": [config.task.name],
+            "algo": [config.algorithm.name],
+            "seed": [config.seed],
             "steps": [int(table["updates"][0]) * config.steps_per_update],
-            "options": [" ".join(f"{name}={shown_value(value)}" for name, value in changed.items())],
+            "options": [config.changes],
             "episodes": [len(good)],
             "return_mean": [round(float(good["return"].to_numpy().mean()), 1)],
             "return_std": [round(float(good["return"].to_numpy().std()), 1)],

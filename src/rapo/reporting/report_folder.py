@@ -5,9 +5,11 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 from rapo.errors import InputError
 from rapo.files import write_atomically
-from rapo.reporting.print_figures import Figure, rendered
+from rapo.reporting.print_figures import rendered
 from rapo.reporting.tables import Table
 
 FIGURES, TABLES = "figures", "tables"

@@ -16,8 +16,6 @@ from rich.table import Table as ScreenTable
 
 from rapo.runs.run import Run
 from rapo.screen import number_table
-from rapo.training.config import changed_options, default_options
-from rapo.training.options import shown_value
 
 CLOSE = 1e-9
 """Scales that differ by less are the same."""
@@ -160,9 +158,6 @@ def shown_sweeps(measured: Sequence[tuple[Run, pl.DataFrame]]) -> ScreenTable:
 def swept_rows(run: Run, swept: pl.DataFrame) -> pl.DataFrame:
     """A row for every setting of a run: its mean return, and over how many episodes; options that differ."""
     config = run.config()
-    described = config.describe()
-    defaults = default_options(described["task"], described["algo"], described["task_options"])
-    changed = changed_options(described["options"], defaults)
     good = swept.filter(~pl.col("diverged"))
     means = good.group_by("parameter", "scale", maintain_order=True).agg(
         pl.col("return").mean().round(1), pl.len().cast(pl.Int64).alias("episodes")
@@ -172,7 +167,7 @@ def swept_rows(run: Run, swept: pl.DataFrame) -> pl.DataFrame:
         pl.lit(config.algorithm.name).alias("algorithm"),
         pl.lit(config.seed, pl.Int64).alias("seed"),
         pl.lit(int(swept["updates"][0]) * config.steps_per_update, pl.Int64).alias("steps"),
-        pl.lit(" ".join(f"{name}={shown_value(value)}" for name, value in changed.items())).alias("options"),
+        pl.lit(config.changes).alias("options"),
         "parameter",
         "scale",
         "return",

@@ -1,7 +1,7 @@
 """How a run is doing, as it goes: a live panel on a terminal, plain lines elsewhere."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
@@ -56,7 +56,7 @@ class _Facts:
 
 
 @contextmanager
-def shown(config: Config, console: Console) -> Iterator[Display]:
+def shown(config: Config, console: Console) -> Generator[Display]:
     """A display of a run on `console`."""
     progress = _Facts(config)
     name = f"{config.algorithm.name} on {config.task.name}, seed {config.seed}"

@@ -2,13 +2,13 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
 
 @contextmanager
-def interrupts() -> Iterator[Callable[[], bool]]:
+def interrupts() -> Generator[Callable[[], bool]]:
     """Give a function that says whether Ctrl-C was pressed since; a second Ctrl-C stops at once.
 
     Only the main thread receives signals: in any other thread the function always says no.

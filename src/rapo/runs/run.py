@@ -217,7 +217,7 @@ def _config_file(folder: Path) -> Path:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Generator[None]:
     """Keep others from training in the same folder; the lock dies with the process."""
     with _config_file(folder).open("rb") as file:
         try:

@@ -60,8 +60,9 @@ def printed(rate: Rate) -> Figure:
                 zorder=4 if curve.reference else 3,  # where both agree, dashes over a line show both
             )
         columns = 2 if len(rate.curves) > 2 and max(len(curve.label) for curve in rate.curves) <= HALF else 1
-        legend = {"loc": "outside lower center", "frameon": False, "alignment": "left", "ncols": columns}
-        figure.legend(title=slopes(rate), **legend)
+        figure.legend(
+            title=slopes(rate), loc="outside lower center", frameon=False, alignment="left", ncols=columns
+        )
     return figure
 
 

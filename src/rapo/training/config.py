@@ -16,7 +16,7 @@ from rapo.errors import InputError
 from rapo.learner.networks import HIDDEN
 from rapo.learner.ppo_update import PpoSettings
 from rapo.ranges import AT_LEAST_1, DISCOUNT, NOT_NEGATIVE, POSITIVE, SHARE, check_ranges, check_seed
-from rapo.training.options import NOT_LEARNED, options, parts, values, with_options
+from rapo.training.options import NOT_LEARNED, options, parts, shown_value, values, with_options
 from rapo.world.engines import ENGINE, check_engine
 from rapo.world.find_task import TASKS, find_task
 from rapo.world.task import Task
@@ -91,6 +91,15 @@ class Config:
     def updates(self) -> int:
         """How many updates the run takes."""
         return -(-self.steps // self.steps_per_update)
+
+    @property
+    def changes(self) -> str:
+        """The options that are not the defaults of task and algorithm, as they would be set."""
+        said = self.describe()
+        own = {} if said["algo"] in ALGORITHMS else values(self.algorithm)  # those of one's own are not known
+        defaults = own | default_options(said["task"], said["algo"], said["task_options"])
+        changed = changed_options(said["options"], defaults)
+        return " ".join(f"{name}={shown_value(value)}" for name, value in changed.items())
 
     def describe(self) -> dict[str, Any]:
         """The resolved configuration, as JSON can hold it."""

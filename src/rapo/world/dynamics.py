@@ -311,9 +311,9 @@ def _live(model: mujoco.MjModel, field: str) -> Floats:
 
 def _target(
     model: mujoco.MjModel, parameter: Parameter, field: str, shape: tuple[int, ...]
-) -> tuple[NDArray | slice, ...]:
+) -> tuple[NDArray[np.intp] | slice, ...]:
     """The index into a field that `parameter` touches: its rows, and its columns where it names some."""
-    ids: NDArray | slice = slice(None) if parameter.of is None else _ids(model, parameter.of, field)
+    ids: NDArray[np.intp] | slice = slice(None) if parameter.of is None else _ids(model, parameter.of, field)
     if parameter.columns is None:
         return (ids,)
     columns = np.array(parameter.columns)

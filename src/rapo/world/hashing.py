@@ -8,7 +8,7 @@ compiled = njit(cache=True, error_model="numpy", nogil=True)
 
 
 @njit(cache=True)
-def hashed(key, counter):
+def hashed(key: np.uint64, counter: np.uint64) -> float:
     """A uniform number from 0 to below 1 that needs no generator, for a key and a counter, both uint64.
 
     The same pair gives the same number wherever and whenever it is asked for, so that what is random in an

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rapo.arrays import Floats
 from rapo.tasks.quadrotor.episode_row import (
     CLOCK,
     DOWNWASH_BELOW,
@@ -20,7 +21,7 @@ _EVERY = np.uint64(PUSH_EVERY)
 
 
 @compiled
-def disturb(rows, height, scale, wrench):
+def disturb(rows: Floats, height: Floats, scale: Floats, wrench: Floats) -> None:
     """Forces and torques on the quadrotor `[n, 6]`: a held disturbance times `scale` `[n]`, and downwash."""
     for i in range(len(rows)):
         key, clock = np.uint64(rows[i, KEY]), np.uint64(rows[i, CLOCK])

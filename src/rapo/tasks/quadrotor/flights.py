@@ -25,7 +25,8 @@ from rapo.heavy import pl
 from rapo.ranges import AT_LEAST_1, check_ranges, check_seed
 from rapo.runs.csv_table import read_table
 from rapo.runs.run import Run
-from rapo.tasks.quadrotor.episode_row import CLOCK, REFERENCE, REFERENCE_SIZE
+from rapo.tasks.quadrotor.episode_row import CLOCK, REFERENCE
+from rapo.tasks.quadrotor.reference import SIZE as REFERENCE_SIZE
 from rapo.training.actor import actor
 from rapo.world.engines import ENGINE
 from rapo.world.find_task import TASKS

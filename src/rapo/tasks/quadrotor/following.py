@@ -36,7 +36,7 @@ def at(rows: Floats, times: Floats) -> Points:
 
 
 @njit(cache=True, error_model="numpy")
-def point(row, time, found):
+def point(row: Floats, time: float, found: Floats) -> None:
     """Position, velocity and acceleration of one reference `[SIZE]` at one time, into `found` `[3, 3]`."""
     rise, length, move_time = row[RISE], row[LENGTH], row[MOVE_TIME]
     since = time - row[START]
@@ -60,7 +60,7 @@ def point(row, time, found):
 
 
 @njit(cache=True, error_model="numpy")
-def course(row, time, gap, found):
+def course(row: Floats, time: float, gap: float, found: Floats) -> None:
     """Position and velocity of one reference `[SIZE]` at m times, `gap` apart, into `found` `[m, 2, 3]`."""
     rise, length, move_time = row[RISE], row[LENGTH], row[MOVE_TIME]
     since, moved = time - row[START], time - row[MOVE_START]
@@ -89,7 +89,7 @@ def course(row, time, gap, found):
 
 
 @njit(cache=True, error_model="numpy")
-def _step(x):
+def _step(x: float) -> tuple[float, float, float]:
     """S and its first two derivatives."""
     x = min(max(x, 0.0), 1.0)
     rest = x * (1 - x)
@@ -97,7 +97,7 @@ def _step(x):
 
 
 @njit(cache=True, error_model="numpy")
-def _fill(rows, times, found):
+def _fill(rows: Floats, times: Floats, found: Floats) -> None:
     for i in range(times.shape[0]):
         for j in range(times.shape[1]):
             point(rows[i], times[i, j], found[i, j])

@@ -48,7 +48,7 @@ def asking_for(thrust: ArrayLike) -> Floats:
 
 
 @compiled
-def plan(rows, lag, gain, plans):
+def plan(rows: Floats, lag: Floats, gain: Floats, plans: Floats) -> None:
     """What the rotors are asked for during a step, `[n, PLAN]`: the action before last, then the last one.
 
     An action is where the thrust of each rotor is in its range, and three shares of the fastest rates.
@@ -69,7 +69,7 @@ def plan(rows, lag, gain, plans):
 
 
 @compiled
-def actuate(substep, plans, qvel, rows, ctrl):
+def actuate(substep: int, plans: Floats, qvel: Floats, rows: Floats, ctrl: Floats) -> None:
     """One substep of rate controller and rotors: thrusts into `rows`, and times their gain into `ctrl`."""
     for i in range(len(rows)):
         asked = plans[i, 4:8] if substep >= plans[i, ARRIVAL] else plans[i, :4]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rapo.arrays import Bools, Floats
 from rapo.tasks.quadrotor.episode_row import (
     ACTION,
     CLOCK,
@@ -10,15 +11,24 @@ from rapo.tasks.quadrotor.episode_row import (
     RECORD,
     RECORDS,
     REFERENCE,
-    REFERENCE_SIZE,
     STEEPEST,
 )
 from rapo.tasks.quadrotor.following import point
+from rapo.tasks.quadrotor.reference import SIZE as REFERENCE_SIZE
 from rapo.world.hashing import compiled
 
 
 @compiled
-def score(rows, step_time, qpos, qvel, weights, scales, reward, crashed):
+def score(
+    rows: Floats,
+    step_time: float,
+    qpos: Floats,
+    qvel: Floats,
+    weights: Floats,
+    scales: Floats,
+    reward: Floats,
+    crashed: Bools,
+) -> None:
     """Rewards `[n]`, exponentials of six errors, and crashes `[n]`."""
     now = np.empty((3, 3))
     for i in range(len(rows)):
@@ -47,7 +57,7 @@ def score(rows, step_time, qpos, qvel, weights, scales, reward, crashed):
 
 
 @compiled
-def euler_angles(quaternion):
+def euler_angles(quaternion: Floats) -> tuple[float, float, float]:
     """Roll, pitch and yaw of one quaternion `[4]`."""
     w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
     roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))

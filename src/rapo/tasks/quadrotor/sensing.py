@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rapo.arrays import Floats
 from rapo.tasks.quadrotor.episode_row import (
     ACTION,
     AHEAD,
@@ -19,18 +20,18 @@ from rapo.tasks.quadrotor.episode_row import (
     RECORD,
     RECORDS,
     REFERENCE,
-    REFERENCE_SIZE,
     SIZE,
     VELOCITY,
 )
 from rapo.tasks.quadrotor.following import course
+from rapo.tasks.quadrotor.reference import SIZE as REFERENCE_SIZE
 from rapo.world.hashing import compiled, hashed
 
 _QUANTILE = (0.02385331, -0.00593666, 0.0325571, 0.05704547, 0.1667464, 0.99999922)
 
 
 @compiled
-def move_on(rows, qpos, qvel, actions):
+def move_on(rows: Floats, qpos: Floats, qvel: Floats, actions: Floats) -> None:
     """Advance the clocks, and put a new record before the earlier ones; actions end at -1 and 1."""
     for i in range(len(rows)):
         rows[i, CLOCK] += 1
@@ -42,7 +43,7 @@ def move_on(rows, qpos, qvel, actions):
 
 
 @compiled
-def measure(row, qpos, qvel):
+def measure(row: Floats, qpos: Floats, qvel: Floats) -> None:
     """What the sensors say, into the first record of a row."""
     key, clock = np.uint64(row[KEY]), np.uint64(row[CLOCK])
     noise = np.empty(18)
@@ -64,7 +65,7 @@ def measure(row, qpos, qvel):
 
 
 @compiled
-def _clipped_normal(share):
+def _clipped_normal(share: float) -> float:
     """The normal quantile of a share, clipped to -1 and 1: there a polynomial is right to 4e-6."""
     x = np.sqrt(2 * np.pi) * (share - 0.5)
     quantile, square = 0.0, x * x
@@ -74,7 +75,7 @@ def _clipped_normal(share):
 
 
 @compiled
-def measure_all(rows, qpos, qvel):
+def measure_all(rows: Floats, qpos: Floats, qvel: Floats) -> None:
     """The first measurement of episodes, into all of their records."""
     for i in range(len(rows)):
         measure(rows[i], qpos[i], qvel[i])
@@ -84,7 +85,7 @@ def measure_all(rows, qpos, qvel):
 
 
 @compiled
-def observe(rows, step_time, seen):
+def observe(rows: Floats, step_time: float, seen: Floats) -> None:
     """What the policy sees, `[n, OBSERVATION]`.
 
     Attitude as a matrix; in the frame of the body: errors of the payload's position and velocity, where the
@@ -135,7 +136,7 @@ def observe(rows, step_time, seen):
 
 
 @compiled
-def _matrix(quaternion, turn):
+def _matrix(quaternion: Floats, turn: Floats) -> None:
     """The rotation matrix `[3, 3]` of a quaternion, from the frame of the body to the world's."""
     w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
     turn[0, 0], turn[0, 1], turn[0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)
@@ -144,7 +145,7 @@ def _matrix(quaternion, turn):
 
 
 @compiled
-def _to_body(turn, vector, turned):
+def _to_body(turn: Floats, vector: Floats, turned: Floats) -> None:
     """A vector of the world in the frame of the body."""
     for j in range(3):
         turned[j] = turn[0, j] * vector[0] + turn[1, j] * vector[1] + turn[2, j] * vector[2]

@@ -8,7 +8,7 @@ failed ones are tried again.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path

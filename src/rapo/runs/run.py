@@ -11,7 +11,7 @@ Measurements leave files of their own: `files` of each `rapo.evaluation.measurem
 
 import fcntl
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from math import isfinite

@@ -175,7 +175,7 @@ def identity(described: Mapping[str, Any]) -> dict[str, Any]:
 
     A description without an engine is of a run of the default engine.
     """
-    known = {"engine": ENGINE, **described}
+    known: dict[str, Any] = {"engine": ENGINE, **described}
     unchanging = [name for name, option in options(Settings()).items() if not option.learned]
     chosen = {name: value for name, value in known["options"].items() if name not in unchanging}
     return {name: value for name, value in known.items() if name not in ("task_options", "task_source")} | {

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from contextlib import contextmanager
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -31,7 +32,7 @@ if "PYTEST_XDIST_WORKER" in os.environ or "JAX_COMPILATION_CACHE_DIR" not in os.
     os.environ["JAX_COMPILATION_CACHE_DIR"] = folder
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 
-TINY = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2}
+TINY: dict[str, Any] = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2}
 SCALES = (0.5, 0.8, 1.0, 1.2, 1.5)
 EPISODES = 3
 
@@ -187,12 +188,12 @@ def bare(tmp_path_factory):
     """Runs as training leaves them: RAPO and two seeds of PPO on Hopper, PPO on Walker2d."""
     folder = tmp_path_factory.mktemp("bare")
     for name, task, algo, seed, options in (
-        ("rapo-0", "hopper", "rapo", 0, {"models": 3}),
-        ("ppo-0", "hopper", "ppo", 0, {}),
-        ("ppo-1", "hopper", "ppo", 1, {}),
-        ("walker", "walker2d", "ppo", 0, {}),
+        ("rapo-0", "hopper", "rapo", 0, dict(TINY, models=3)),
+        ("ppo-0", "hopper", "ppo", 0, TINY),
+        ("ppo-1", "hopper", "ppo", 1, TINY),
+        ("walker", "walker2d", "ppo", 0, TINY),
     ):
-        rapo.train(task, algo=algo, steps=256, seed=seed, out=folder / name, quiet=True, **TINY, **options)
+        rapo.train(task, algo=algo, steps=256, seed=seed, out=folder / name, quiet=True, **options)
     return folder
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -12,6 +13,7 @@ import pytest
 
 import rapo
 
+CLONE = Path(__file__).parents[1]
 MODULES = sorted(Path(rapo.__file__).parent.rglob("*.py"))
 SLOW = ("jax", "mujoco", "numba", "scipy", "polars", "matplotlib")
 QUICK = ("rapo.cli.train_command", "rapo.cli.measure_command", "rapo.cli.list_command")
@@ -63,7 +65,7 @@ print(json.dumps(loaded))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = json.loads(done.stdout)
-    assert loaded == dict.fromkeys(("import rapo", "rapo --help", "rapo --version", *QUICK), [])
+    assert loaded == {key: [] for key in ("import rapo", "rapo --help", "rapo --version", *QUICK)}
 
 
 @pytest.mark.parametrize("name", rapo.__all__)
@@ -77,3 +79,10 @@ def test_every_public_name_has_a_home_and_is_listed():
     assert set(rapo.__all__) <= set(dir(rapo))
     with pytest.raises(AttributeError, match="module 'rapo' has no attribute 'missing'"):
         _ = rapo.missing
+
+
+def test_hooks_before_a_commit_run_what_make_lint_runs():
+    hooks = re.findall(r"entry: (.*)", (CLONE / ".pre-commit-config.yaml").read_text())
+    recipe = re.search(r"^lint:.*\n((?:\t.*\n)+)", (CLONE / "Makefile").read_text(), re.MULTILINE)
+    assert recipe
+    assert hooks == [line.strip() for line in recipe[1].replace("$(VENV)", ".venv").splitlines()]

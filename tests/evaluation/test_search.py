@@ -18,7 +18,7 @@ from rapo.world.dynamics import Parameter
 from rapo.world.task import Task
 
 QUICK: dict[str, Any] = {"generations": 6, "population": 6, "episodes": 2, "final_episodes": 4}
-TINY = {"num_envs": 4, "horizon": 8, "minibatches": 2, "epochs": 1}
+TINY: dict[str, Any] = {"num_envs": 4, "horizon": 8, "minibatches": 2, "epochs": 1}
 
 
 FALLING = """

@@ -1,5 +1,7 @@
 """The sweep: which settings, from which states, and what the table says."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,7 +15,7 @@ from rapo.runs.run import CHECKPOINT
 from rapo.tasks.hopper import Hopper
 
 SWEPT = ["task", "algorithm", "seed", "steps", "options", "parameter", "scale", "return", "episodes"]
-TINY = {"num_envs": 4, "horizon": 8, "minibatches": 2, "epochs": 1}
+TINY: dict[str, Any] = {"num_envs": 4, "horizon": 8, "minibatches": 2, "epochs": 1}
 
 
 def known(run):

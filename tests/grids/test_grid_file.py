@@ -208,12 +208,13 @@ def test_every_experiment_of_the_paper_has_a_file():
         "ablations": 100,
         "ensemble-size": 80,
         "samples": 80,
+        "baselines": 10,
         "small": 4,
         "quadrotor-payload": 15,
     }
     for name, grid in grids.items():
         assert grid.out == Path("runs") / name
-        if name not in ("small", "quadrotor-payload"):
+        if name not in ("small", "quadrotor-payload", "baselines"):
             assert {run.seed for run in grid.runs} == set(range(5))
             assert {run.steps for run in grid.runs} == {1_000_000}
             assert grid.measurements == {"sweep": {}, "search": {}}

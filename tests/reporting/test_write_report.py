@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -204,7 +205,14 @@ def test_trust_takes_intervals_of_five_seeds_apart_from_all_others(runs, evidenc
 
 
 def test_what_sweep_search_and_training_write_makes_a_whole_report(tmp_path):
-    tiny = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2, "heatmap_every": 1, "models": 2}
+    tiny: dict[str, Any] = {
+        "num_envs": 4,
+        "horizon": 8,
+        "epochs": 1,
+        "minibatches": 2,
+        "heatmap_every": 1,
+        "models": 2,
+    }
     run = rapo.train("hopper", "rapo", steps=64, out=tmp_path / "run", quiet=True, **tiny)
     rapo.sweep(run, scales=[0.5, 1.0, 1.5], episodes=2)
     found = rapo.search(run, generations=1, population=4, episodes=1, final_episodes=2)

@@ -1,5 +1,7 @@
 """What the critic expects under other dynamics, recorded while a run learns."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from rapo.runs.json_lines import read_lines
 from rapo.training.config import make_config
 from rapo.training.loop import Training
 
-TINY = {"num_envs": 4, "horizon": 8, "minibatches": 2, "epochs": 1}
+TINY: dict[str, Any] = {"num_envs": 4, "horizon": 8, "minibatches": 2, "epochs": 1}
 
 
 def test_it_is_recorded_every_so_many_updates_over_the_whole_test_range(tiny_runs):

@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +29,7 @@ from rapo.runs.run import CHECKPOINT, CONFIG, Run, check_finite, create, drive, 
 from rapo.training.config import make_config
 from rapo.training.loop import Training
 
-SMALL = {"num_envs": 8, "horizon": 16, "minibatches": 4, "epochs": 2}
+SMALL: dict[str, Any] = {"num_envs": 8, "horizon": 16, "minibatches": 4, "epochs": 2}
 SET = [f"{name}={value}" for name, value in SMALL.items()]
 PER_UPDATE = 8 * 16
 

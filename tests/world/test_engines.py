@@ -1,6 +1,7 @@
 """Engines by name: one function makes the simulator of a task, whichever engine it runs on."""
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from rapo.training.loop import Training
 from rapo.world import engines
 from rapo.world.mujoco_cpu import MujocoSimulator
 
-TINY = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2}
+TINY: dict[str, Any] = {"num_envs": 4, "horizon": 8, "epochs": 1, "minibatches": 2}
 
 
 class Counting(MujocoSimulator):

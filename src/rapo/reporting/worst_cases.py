@@ -36,12 +36,12 @@ def searched_rows(run: Run, found: Found) -> pl.DataFrame:
             "algorithm": [config.algorithm.name],
             "seed": [config.seed],
             "steps": [found.updates * config.steps_per_update],
-            **{name: [value] for name, value in found.point.items()},
-            "return": [found.returned],
-            "low": [found.low],
-            "high": [found.high],
+            **{name: [round(value, 4)] for name, value in found.point.items()},
+            "return": [round(found.returned, 1)],
+            "low": [round(found.low, 1)],
+            "high": [round(found.high, 1)],
             "axis": [f"{found.axis.parameter} {found.axis.scale:g}"],
-            "axis_return": [found.axis.returned],
+            "axis_return": [round(found.axis.returned, 1)],
             "episodes": [found.episodes],
         }
     )

@@ -11,7 +11,7 @@ demo: $(READY)
 	$(VENV)/bin/rapo demo
 
 test: $(READY)
-	$(VENV)/bin/pytest -n 2 --dist loadfile
+	$(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)
 	$(VENV)/bin/ruff check

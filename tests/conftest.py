@@ -37,6 +37,15 @@ SCALES = (0.5, 0.8, 1.0, 1.2, 1.5)
 EPISODES = 3
 
 
+LONG = ("test_docs.py", "test_dist.py", "test_runner.py", "test_loop.py", "test_run.py", "test_flights.py")
+"""Files that take longest: begun first, so that no worker is left with one of them at the end."""
+
+
+def pytest_collection_modifyitems(items):
+    """Put the tests of long files first."""
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
 @pytest.fixture(scope="session")
 def browser():
     """Debian's chromium without a window."""

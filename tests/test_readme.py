@@ -112,6 +112,17 @@ def test_every_figure_of_the_cost_of_evidence_is_in_the_results_file():
     ]
 
 
+def test_every_figure_of_answering_is_in_the_results_file():
+    assert table("command", "seconds", "python -c pass", "ratio") == [
+        [
+            f"`{row['command']}`",
+            *(f"{row[k]:.3f}" for k in ("seconds", "pass_seconds")),
+            f"{row['ratio']:.1f}",
+        ]
+        for row in json.loads((ROOT / "results" / "bench-start.json").read_text())
+    ]
+
+
 def test_the_cost_of_a_report_is_in_the_results_file():
     (row,) = json.loads((ROOT / "results" / "bench-report.json").read_text())
     said = (

@@ -47,6 +47,30 @@ def checked_dynamics(dynamics: ArrayLike, task: Task, num_envs: int) -> Floats:
     return np.repeat(rows, num_envs // len(rows), axis=0)
 
 
+def checked_models(models: ArrayLike, task: Task, rows: int) -> Floats:
+    """Models `[K, P]` for all of some rows, or `[rows, K, P]` for each its own."""
+    given = np.asarray(models, np.float64)
+    if given.ndim < 3:
+        return task.dynamics.check(given)
+    if given.ndim > 3 or len(given) != rows or not given.shape[1]:
+        raise InputError(
+            f"models of shape {given.shape} were given for {rows} states: "
+            f"allowed are [models, {len(task.dynamics)}] or [{rows}, models, {len(task.dynamics)}]"
+        )
+    return task.dynamics.check(given.reshape(-1, given.shape[-1])).reshape(given.shape)
+
+
+def checked_choice(picked: ArrayLike, rows: int, k: int) -> Ids:
+    """The branch `[rows]` that each environment goes on from, refused unless it is one of k."""
+    ids = np.asarray(picked)
+    if ids.shape != (rows,) or ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() >= k:
+        raise InputError(
+            f"choose returned {ids.dtype} of shape {ids.shape}: allowed are whole numbers from 0 to {k - 1}, "
+            f"one for each of {rows} environments"
+        )
+    return ids.astype(np.intp)
+
+
 def checked_states(states: States, task: Task, num_envs: int) -> States:
     """The states in which every environment begins, checked for shape and finite values."""
     given = tuple(_numbers("states", x) for x in states if x is not None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Literal
 
@@ -33,7 +34,7 @@ _OBJECTS = {
 """By the beginning of a field's name: what its rows are called, their number in mjModel, and their mjtObj."""
 _POSITIVE = ("body_mass", "body_inertia")
 _NOT_NEGATIVE = ("geom_friction", "dof_damping", "dof_armature", "dof_frictionloss")
-_DERIVED = (
+DERIVED = (
     "body_subtreemass",
     "body_invweight0",
     "dof_invweight0",
@@ -43,6 +44,7 @@ _DERIVED = (
     "actuator_acc0",
     "actuator_length0",
 )
+"""mjModel arrays that MuJoCo derives from others: what it makes of them is not for a parameter to change."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,9 @@ class Parameter:
     """Names of the bodies, geoms, actuators, tendons or joints that it changes; None means all of them."""
     columns: tuple[int, ...] | None = None
     """The columns that it changes of a field with several (0 is sliding friction); None means all of them."""
+    within_episode: bool = True
+    """Whether its value may change while an episode goes on; not so for what a state itself shows, such as
+    the length of a cable."""
 
     def __post_init__(self) -> None:
         for several in ("fields", "of"):
@@ -119,6 +124,7 @@ class Dynamics:
         self.parameters = tuple(self._with_nominal(p) for p in parameters)
         for parameter in self.parameters:
             self._check_ends(parameter)
+        self._safe = self._safe_box()
 
     def __len__(self) -> int:
         return len(self.parameters)
@@ -212,6 +218,8 @@ class Dynamics:
                 f"parameter '{self.names[column]}' is {rows[row, column]} in row {row}: "
                 "allowed are finite numbers"
             )
+        if self._safe is not None and (rows >= self._safe[0]).all() and (rows <= self._safe[1]).all():
+            return rows
         for field, values in self.values(rows).items():
             impossible = self._impossible(field, values)
             if impossible is not None:
@@ -221,23 +229,62 @@ class Dynamics:
         return rows
 
     def values(self, rows: Floats) -> dict[str, Floats]:
-        """The model fields that `rows` `[n, P]` stand for, each `[n, *field shape]`.
-
-        They are always computed from the model's own values, so that applying rows twice changes nothing
-        more.
-        """
-        fields = {f: np.repeat(default[None], len(rows), axis=0) for f, default in self.defaults.items()}
-        for column, parameter in enumerate(self.parameters):
-            for field in parameter.fields:
-                at = (slice(None), *self._targets[parameter.name, field])
-                value = rows[:, column].reshape(-1, *(1,) * (fields[field].ndim - 1))
-                if parameter.apply == "scale":
-                    fields[field][at] *= value
-                elif parameter.apply == "add":
-                    fields[field][at] += value
-                else:
-                    fields[field][at] = value
+        """The model fields that `rows` `[n, P]` stand for, each `[n, *field shape]`."""
+        fields = {f: np.empty((len(rows), *default.shape)) for f, default in self.defaults.items()}
+        for field, values in fields.items():
+            self.fill(field, rows, values)
         return fields
+
+    def fill(self, field: str, rows: Floats, values: Floats) -> None:
+        """Write what `rows` `[n, P]` make of a model field into `values` `[n, *field shape]`.
+
+        It is always computed from the model's own values, so that applying rows twice changes nothing more.
+        """
+        values[...] = self.defaults[field]
+        for column, parameter in enumerate(self.parameters):
+            if field not in parameter.fields:
+                continue
+            at = (slice(None), *self._targets[parameter.name, field])
+            value = rows[:, column].reshape(-1, *(1,) * (values.ndim - 1))
+            if parameter.apply == "scale":
+                values[at] *= value
+            elif parameter.apply == "add":
+                values[at] += value
+            else:
+                values[at] = value
+
+    def touching(self, field: str) -> NDArray[np.intp]:
+        """The columns of the parameters that change a field."""
+        return np.array([i for i, p in enumerate(self.parameters) if field in p.fields], np.intp)
+
+    @cached_property
+    def movable(self) -> NDArray[np.intp]:
+        """The columns of the parameters that may change at every step and have a training range to do so."""
+        low, high = self.box()
+        within = np.array([p.within_episode for p in self.parameters], bool)
+        return np.flatnonzero(within & (high > low))
+
+    def units(self, rows: Floats) -> Floats:
+        """The movable parameters of rows `[..., P]`, in units of the training half-widths: `[..., movable]`.
+
+        The middle of a training range is 0, its ends are -1 and 1.
+        """
+        middle, half = self._middle_and_half
+        return (rows[..., self.movable] - middle) / half
+
+    def moved(self, rows: Floats, units: ArrayLike) -> Floats:
+        """Rows `[..., P]` with other values of the movable parameters, `[..., movable]` in training
+        half-widths."""
+        middle, half = self._middle_and_half
+        rows = rows.copy()
+        rows[..., self.movable] = middle + half * np.asarray(units, np.float64)
+        return rows
+
+    @cached_property
+    def _middle_and_half(self) -> tuple[Floats, Floats]:
+        """Middles and half-widths of the training ranges of the movable parameters."""
+        low, high = (ends[self.movable] for ends in self.box())
+        return (low + high) / 2, (high - low) / 2
 
     def write(self, model: mujoco.MjModel, row: ArrayLike) -> None:
         """Put one row `[P]` into `model` itself and recompute its derived constants."""
@@ -275,6 +322,22 @@ class Dynamics:
                         f"{what} {value:g} of parameter '{parameter.name}' makes {impossible[1]}"
                     )
 
+    def _safe_box(self) -> tuple[Floats, Floats] | None:
+        """A box `[P]` of values that are all physically possible, where that is easily known.
+
+        Scales above 0 keep the sign of what they multiply, so that the lowest corner speaks for all.
+        """
+        scales = [p.apply == "scale" and min(p.test[0], p.train[0]) > 0 for p in self.parameters]
+        if not all(s or p.apply == "read" for s, p in zip(scales, self.parameters, strict=True)):
+            return None
+        ends = np.array([(*p.train, *p.test, p.nominal) for p in self.parameters], np.float64)
+        ends = ends.reshape(len(self), 5)
+        low, high = ends.min(axis=1), ends.max(axis=1)
+        lowest = self.values(low[None])
+        if any(self._impossible(field, values) is not None for field, values in lowest.items()):
+            return None
+        return low, high
+
     def _impossible(self, field: str, values: Floats) -> tuple[int, str] | None:
         """The first row of field values `[n, *shape]` that no model can have, and what is wrong with it."""
         changed = values != self.defaults[field]
@@ -302,9 +365,9 @@ def _live(model: mujoco.MjModel, field: str) -> Floats:
     """The array of a field in `model` or its options, not a copy."""
     for owner in (model, model.opt):
         array = getattr(owner, field, None)
-        if isinstance(array, np.ndarray) and array.dtype == np.float64 and field not in _DERIVED:
+        if isinstance(array, np.ndarray) and array.dtype == np.float64 and field not in DERIVED:
             return array
-    known = [f for f in dir(model) if f.split("_")[0] in _OBJECTS and f not in _DERIVED and f != field]
+    known = [f for f in dir(model) if f.split("_")[0] in _OBJECTS and f not in DERIVED and f != field]
     floats = [f for f in known if getattr(getattr(model, f, None), "dtype", None) == np.float64]
     raise unknown("mjModel array to perturb", field, [*floats, "gravity", "wind", "magnetic"])
 

@@ -6,6 +6,7 @@ Results depend on the seed alone: not on the number of threads, nor on the chunk
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -19,13 +20,16 @@ from rapo.world.arguments import (
     check_counts,
     check_snapshot,
     checked_actions,
+    checked_choice,
     checked_dynamics,
     checked_forces,
     checked_mask,
+    checked_models,
     checked_states,
 )
+from rapo.world.branching import Fan, as_branches, diverged_rows
 from rapo.world.physics import Physics
-from rapo.world.simulator import Branches, Divergence, FreshDynamics, Snapshot, Step
+from rapo.world.simulator import Branches, Choice, Divergence, FreshDynamics, Snapshot, Step
 from rapo.world.step_reader import Reader, Reading
 from rapo.world.streams import DYNAMICS, STATES, stream
 from rapo.world.task import Data, States, Task
@@ -70,9 +74,9 @@ class MujocoSimulator:
         self._dynamics = task.dynamics.nominal(num_envs)
         self._physics = Physics(task, num_envs, threads)
         self._read = Reader(task, threads)
-        self._physics.set_dynamics(self._dynamics)
-        self._branching: Physics | None = None
-        self._branching_models = np.empty((0, len(task.dynamics)))
+        self._fan: Fan | None = None
+        self._fixed = np.array([not p.within_episode for p in task.dynamics], bool)
+        self._borrowed = False
         self._all: Ids = np.arange(num_envs)
         self._moving: Ids | None = None
         self._none: Bools = _read_only(np.zeros(num_envs, bool))
@@ -94,7 +98,7 @@ class MujocoSimulator:
 
     @property
     def dynamics(self) -> Floats:
-        """The parameter values in force, `[N, P]`."""
+        """The parameter values of the episodes, `[N, P]`, in force unless a step is given its own."""
         return self._dynamics.copy()
 
     def reset(self, dynamics: ArrayLike | None = None, states: States | None = None) -> Floats:
@@ -114,19 +118,50 @@ class MujocoSimulator:
         moving = self._all if self._moving is None else self._moving
         self._moving = moving[~rows[moving]]
 
-    def step(self, actions: ArrayLike, forces: ArrayLike | None = None) -> Step:
-        """Take one step with actions `[N, action]` and forces `[N, bodies, 6]` on the named bodies."""
+    def step(
+        self,
+        actions: ArrayLike,
+        forces: ArrayLike | None = None,
+        dynamics: ArrayLike | None = None,
+    ) -> Step:
+        """Take one step with actions `[N, action]` and forces `[N, bodies, 6]` on the named bodies.
+
+        dynamics: `[N, P]` or `[P]`, in force for this step only; by default those of the episodes.
+        """
         actions = checked_actions(actions, self.task, self.num_envs)
         forces = checked_forces(forces, len(self._force_bodies), self.num_envs)
+        if dynamics is not None:
+            dynamics = checked_dynamics(dynamics, self.task, self.num_envs)
+            self._refuse_moved(dynamics, self._dynamics)
         self._physics.keep()
         try:
-            return self._step(actions, forces)
+            self._put_in_force(dynamics)
+            failed, read = self._step(actions, forces)
+            rows = self._dynamics if dynamics is None else dynamics
+            return self._finish(actions, forces, rows, read, diverged_rows(failed, read))
         except BaseException:
             self._physics.load(self._physics.kept())
             raise
 
-    def _step(self, actions: Floats, forces: Floats | None) -> Step:
-        """Take one step; if anything is raised, only the physics has changed, and `step` puts it back."""
+    def _put_in_force(self, dynamics: Floats | None) -> None:
+        """Put rows `[N, P]` into the physics for a step, or those of the episodes back."""
+        if dynamics is not None or self._borrowed:
+            self._borrowed = True
+            self._physics.set_dynamics(self._dynamics if dynamics is None else dynamics, remember=True)
+            self._borrowed = dynamics is not None
+
+    def _refuse_moved(self, dynamics: Floats, own: Floats) -> None:
+        """Refuse dynamics `[..., P]` that change what an episode keeps from its `own` to its end."""
+        moved = self._fixed & (dynamics != own)
+        if moved.any():
+            name = self.task.dynamics.names[np.argwhere(moved)[0][-1]]
+            raise InputError(
+                f"parameter '{name}' was given another value for a step than its episode has: "
+                "it can't change within an episode"
+            )
+
+    def _step(self, actions: Floats, forces: Floats | None) -> tuple[Bools | None, Reading]:
+        """Advance the physics by one step: which simulations `[N]` failed, and what was read off them."""
         task, physics = self.task, self._physics
         before = task.drive(physics.data, actions)
         if forces is not None:
@@ -134,13 +169,17 @@ class MujocoSimulator:
         failed = physics.step(task.frame_skip, self._moving, before)
         if forces is not None:
             physics.xfrc_applied[:, self._force_bodies] = 0
-        read = self._read(physics.data, self._memory, actions)
+        return failed, self._read(physics.data, self._memory, actions)
+
+    def _finish(
+        self, actions: Floats, forces: Floats | None, rows: Floats, read: Reading, diverged: Bools | None
+    ) -> Step:
+        """Make a step under dynamics `rows` of what was read, and begin new episodes where one ended."""
         memory, next_observation, reward, terminated, _ = read
         elapsed = self._elapsed + 1
-        truncated = elapsed >= task.time_limit
-        diverged = _diverged(failed, read)
+        truncated = elapsed >= self.task.time_limit
         if diverged is not None:
-            self._record(diverged, actions, forces)
+            self._record(diverged, actions, forces, rows)
             next_observation[diverged] = self._observation[diverged]
             reward[diverged] = 0
             terminated &= ~diverged
@@ -162,9 +201,41 @@ class MujocoSimulator:
             self._none if diverged is None else diverged,
         )
 
-    def snapshot(self) -> Snapshot:
-        """A copy of the full state."""
-        return self._snapshot(self._physics.save())
+    def step_among(self, actions: ArrayLike, models: ArrayLike, choose: Choice) -> Step:
+        """Take one step under each of K models, and go on from the branch that `choose` picks."""
+        if self._moving is not None:
+            raise InputError("step_among was called while environments are retired: reset them first")
+        n = self.num_envs
+        actions = checked_actions(actions, self.task, n)
+        rows = checked_models(models, self.task, n)
+        k = rows.shape[-2]
+        self._refuse_moved(rows, self._dynamics[:, None])
+        fan = self._branching()
+        fan.prepare(rows, n)
+        self._physics.keep()
+        mask = np.ones((n, k), bool)
+        read, diverged = fan.step(self._physics.kept(), self._memory, actions, mask)
+        picked = checked_choice(choose(as_branches(read, diverged, mask)), n, k)
+        chosen = self._all * k + picked
+        one = Reading(
+            read.memory[chosen],
+            read.observation[chosen],
+            read.reward[chosen],
+            read.terminated[chosen],
+            read.finite,
+        )
+        try:
+            self._physics.adopt(fan.physics, chosen)
+            self._borrowed = True
+            taken = rows[picked] if rows.ndim == 2 else rows[self._all, picked]
+            return self._finish(actions, None, taken, one, None if diverged is None else diverged[chosen])
+        except BaseException:
+            self._physics.load(self._physics.kept())
+            raise
+
+    def snapshot(self, rows: Ids | None = None) -> Snapshot:
+        """A copy of the full state, of all environments or of some `rows`."""
+        return self._snapshot(self._physics.save(rows), rows)
 
     def restore(self, snapshot: Snapshot) -> Floats:
         """Go on from a snapshot of N rows exactly as after it was taken; return the observations."""
@@ -174,9 +245,9 @@ class MujocoSimulator:
                 f"a snapshot of {len(snapshot)} rows was given to {self.num_envs} environments: "
                 "restoring needs one row for each"
             )
-        if not np.array_equal(snapshot.dynamics, self._dynamics):
-            self._dynamics = checked_dynamics(snapshot.dynamics, self.task, self.num_envs)
-            self._physics.set_dynamics(self._dynamics)
+        self._dynamics = checked_dynamics(snapshot.dynamics, self.task, self.num_envs)
+        self._physics.set_dynamics(self._dynamics)
+        self._borrowed = False
         self._physics.load(snapshot.physics)
         self._memory = snapshot.memory.copy()
         self._observation = _read_only(snapshot.observation.copy())
@@ -196,41 +267,22 @@ class MujocoSimulator:
         """From B pairs of a snapshot row and an action `[B, action]`, one step under each of K models."""
         check_snapshot(snapshot, self.task, self._physics.size)
         task, pairs = self.task, len(snapshot)
-        models = task.dynamics.check(models)
-        k = len(models)
+        rows = checked_models(models, task, pairs)
+        k = rows.shape[-2]
         actions = checked_actions(actions, task, pairs)
         forces = checked_forces(forces, len(self._force_bodies), pairs)
         mask = checked_mask(only, pairs, k)
-        observation = np.empty((pairs, k, task.observation_size))
-        reward = np.empty((pairs, k))
-        terminated = np.empty((pairs, k), bool)
-        diverged = np.zeros((pairs, k), bool)
         at_a_time = max(1, min(self._chunk // k, pairs))
-        physics = self._branching_physics(models, at_a_time)
+        fan, parts = self._branching(), []
         for start in range(0, pairs, at_a_time):
             chunk = slice(start, min(start + at_a_time, pairs))
-            rows = chunk.stop - chunk.start
-            used = slice(0, rows * k)
-            physics.load(snapshot.physics[chunk], copies=k)
-            data = physics.data.rows(used)
-            memory, taken = (np.repeat(x[chunk], k, axis=0) for x in (snapshot.memory, actions))
-            before = task.drive(data, taken)
-            if forces is not None:
-                pushed = physics.xfrc_applied[used].reshape(rows, k, -1, 6)
-                pushed[:, :, self._force_bodies] += forces[chunk, None]
-            failed = physics.step(task.frame_skip, _selected(mask, chunk, physics.n), before)
-            read = self._read(data, memory, taken)
-            observation[chunk] = read.observation.reshape(rows, k, -1)
-            reward[chunk], terminated[chunk] = (s.reshape(rows, k) for s in (read.reward, read.terminated))
-            bad = _diverged(None if failed is None else failed[used], read)
-            if bad is not None:
-                diverged[chunk] = bad.reshape(rows, k)
-        diverged &= mask
-        valid = mask & ~diverged
-        observation[~valid] = np.nan
-        reward[~valid] = np.nan
-        terminated &= valid
-        return Branches(observation, reward, terminated, valid, diverged)
+            fan.prepare(rows if rows.ndim == 2 else rows[chunk], min(at_a_time, pairs - start))
+            pushed = None if forces is None else forces[chunk]
+            read, diverged = fan.step(
+                snapshot.physics[chunk], snapshot.memory[chunk], actions[chunk], mask[chunk], pushed
+            )
+            parts.append(as_branches(read, diverged, mask[chunk]))
+        return Branches.concatenate(parts)
 
     def _begin(
         self,
@@ -246,7 +298,8 @@ class MujocoSimulator:
             if len(rows) != len(ids):
                 raise InputError(f"fresh returned {len(rows)} rows of dynamics: it was asked for {len(ids)}")
             self._dynamics[ids] = rows
-            self._physics.set_dynamics(rows, ids)
+        if fresh is not None or self._borrowed:
+            self._physics.set_dynamics(self._dynamics[ids], ids)
         if states is None:
             states = self.task.begin(self._dynamics[ids], stream(self._seed, self._clock, STATES))
         self._physics.place(ids, states)
@@ -259,55 +312,34 @@ class MujocoSimulator:
         self._memory, self._observation, self._elapsed = memory, _read_only(observation), elapsed
         self._clock += 1
 
-    def _snapshot(self, state: Floats) -> Snapshot:
+    def _snapshot(self, state: Floats, rows: Ids | None = None) -> Snapshot:
+        every = self._all if rows is None else rows
         return Snapshot(
             task=self.task.name,
             physics=state,
-            memory=self._memory.copy(),
-            observation=self._observation,
-            dynamics=self._dynamics.copy(),
-            elapsed=self._elapsed.copy(),
-            seed=np.full(self.num_envs, self._seed),
-            clock=np.full(self.num_envs, self._clock),
+            memory=self._memory[every],
+            observation=self._observation if rows is None else self._observation[rows],
+            dynamics=self._dynamics[every],
+            elapsed=self._elapsed[every],
+            seed=np.full(len(every), self._seed),
+            clock=np.full(len(every), self._clock),
         )
 
-    def _record(self, diverged: Bools, actions: Floats, forces: Floats | None) -> None:
-        """Count the diverged environments `[N]`, and keep what reproduces them."""
+    def _record(self, diverged: Bools, actions: Floats, forces: Floats | None, rows: Floats) -> None:
+        """Count the diverged environments `[N]`, and keep what reproduces them, dynamics `rows` included."""
         self.divergences += int(diverged.sum())
-        before = self._snapshot(self._physics.kept())
+        before = replace(self._snapshot(self._physics.kept()), dynamics=rows.copy())
         for i in np.flatnonzero(diverged)[:KEPT_DIVERGENCES].tolist():
             force = None if forces is None else forces[i].copy()
             self.diverged_cases.append(Divergence(i, before[i], actions[i].copy(), force))
 
-    def _branching_physics(self, models: Floats, at_a_time: int) -> Physics:
-        """Simulations for branches, number j under model j mod K; kept while the models stay the same."""
-        needed = at_a_time * len(models)
-        physics = self._branching
-        if physics is None or physics.n < needed or physics.n % len(models):
-            physics = Physics(self.task, needed, self._threads)
-        elif np.array_equal(models, self._branching_models):
-            return physics
-        physics.set_dynamics(np.tile(models, (physics.n // len(models), 1)))
-        self._branching, self._branching_models = physics, models.copy()
-        return physics
+    def _branching(self) -> Fan:
+        """The simulations in which branches are taken, made when they are first needed."""
+        if self._fan is None:
+            self._fan = Fan(self.task, self._read, self._force_bodies, self._threads)
+        return self._fan
 
 
 def _read_only(array: Array) -> Array:
     array.setflags(write=False)
     return array
-
-
-def _diverged(failed: Bools | None, read: Reading) -> Bools | None:
-    """Which rows `[n]` failed in the engine or are not finite; None if all rows are fine."""
-    if failed is None and read.finite:
-        return None
-    bad = ~(np.isfinite(read.observation).all(axis=1) & np.isfinite(read.reward))
-    if failed is not None:
-        bad |= failed
-    return bad if bad.any() else None
-
-
-def _selected(mask: Bools, chunk: slice, n: int) -> Ids | None:
-    """The numbers of the simulations to step for a chunk of rows of `mask`; None if all n are."""
-    selected = mask[chunk].reshape(-1)
-    return None if len(selected) == n and selected.all() else np.flatnonzero(selected)

@@ -5,16 +5,36 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from rapo.arrays import Bools, Floats, Ids
-from rapo.heavy import mjbatch
+from rapo.heavy import mjbatch, mujoco
 from rapo.world import last_stage
+from rapo.world.derived_constants import DerivedConstants
 from rapo.world.last_stage import LastStage, without_sensors
 from rapo.world.task import BeforeSubstep, Data, States, Task
 
 _STATE_FIELDS = ("qpos", "qvel", "act", "ctrl", "time", "mocap_pos", "mocap_quat", "xfrc_applied")
 _TIME = 0
+_UNDERIVED = (
+    "geom_friction",
+    "geom_solref",
+    "geom_solimp",
+    "dof_damping",
+    "dof_frictionloss",
+    "jnt_stiffness",
+    "actuator_gear",
+    "actuator_gainprm",
+    "actuator_biasprm",
+    "actuator_ctrlrange",
+    "actuator_forcerange",
+    "gravity",
+    "wind",
+)
+"""Model fields from which `set_const` derives nothing that a step reads; muscles read what gears derive."""
 
 
 class Physics:
@@ -40,7 +60,14 @@ class Physics:
         self.userdata: Floats = np.zeros((n, task.userdata_size))
         self._kept = np.empty_like(self.state), np.empty_like(self.userdata)
         self.xfrc_applied: Floats = self.batch.bind("xfrc_applied")
-        self._rows = dynamics.nominal(n)
+        self._rows = np.full((n, len(dynamics)), np.nan)
+        self._fields = [
+            _Field(field, dynamics.touching(field), field not in _UNDERIVED or _has_muscles(model))
+            for field in dynamics.defaults
+        ]
+        deriving = [field.columns for field in self._fields if field.derives]
+        self._deriving = np.unique(np.concatenate(deriving)) if deriving else np.empty(0, np.intp)
+        self._derived_constants = [DerivedConstants(batch, model) for batch in self._batches()]
         self._derived = any(field not in _STATE_FIELDS for field in fields)
         read = dict.fromkeys(("qpos", "qvel", "ctrl", *fields))
         bound = {field: self._source(field).bind(field) for field in read}
@@ -53,15 +80,17 @@ class Physics:
         self._warnings = self.batch.bind("warning")
         self._warnings[...] = (0, 1)
         self._quiet = self._warnings.tobytes()
+        self.set_dynamics(dynamics.nominal(n))
 
     @property
     def size(self) -> int:
         """How many numbers a row of `save` has: state and userdata."""
         return self.state.shape[1] + self.userdata.shape[1]
 
-    def save(self) -> Floats:
-        """A copy of states and userdata `[n, size]`: all of a simulation but its dynamics."""
-        return np.concatenate((self.state, self.userdata), axis=1)
+    def save(self, ids: Ids | None = None) -> Floats:
+        """A copy of states and userdata `[n, size]`, or of those of `ids`: all but the dynamics."""
+        rows = slice(None) if ids is None else ids
+        return np.concatenate((self.state[rows], self.userdata[rows]), axis=1)
 
     def keep(self) -> None:
         """Copy states and userdata aside, for `kept`: faster than `save`."""
@@ -79,15 +108,27 @@ class Physics:
         for array, values in ((self.state, saved[:, :split]), (self.userdata, saved[:, split:])):
             array[used].reshape(len(saved), copies, -1)[...] = values[:, None]
 
-    def set_dynamics(self, rows: Floats, ids: Ids | None = None) -> None:
-        """Put rows `[n, P]` of parameter values into all simulations, or into those of `ids`."""
+    def set_dynamics(self, rows: Floats, ids: Ids | None = None, remember: bool = False) -> None:
+        """Put rows `[n, P]` of parameter values into all simulations, or into those of `ids`.
+
+        Only fields that change are written, and constants are derived anew only if some are derived from a
+        field that changes. remember: whether to keep what is derived, for dynamics that may come back.
+        """
+        changes = (rows != (self._rows if ids is None else self._rows[ids])).any(axis=0)
         self._rows[slice(None) if ids is None else ids] = rows
-        fields = self.dynamics.values(rows)
-        for batch in (self.batch, self._last_stage.batch) if self._last_stage else (self.batch,):
-            for field, values in fields.items():
-                batch.expand(field)[slice(None) if ids is None else ids] = values
-            if fields:
-                batch.set_const(ids)
+        changed = [field for field in self._fields if changes[field.columns].any()]
+        derive = any(field.derives for field in changed)
+        for batch, constants in zip(self._batches(), self._derived_constants, strict=True):
+            for field in changed:
+                values = batch.expand(field.name)
+                if ids is None:
+                    self.dynamics.fill(field.name, rows, values)
+                else:
+                    written = np.empty((len(rows), *values.shape[1:]))
+                    self.dynamics.fill(field.name, rows, written)
+                    values[ids] = written
+            if derive:
+                constants.put(rows[:, self._deriving], ids, remember)
 
     def place(self, ids: Ids, states: States) -> None:
         """Start simulations `ids` anew from these states; everything else is as in the model."""
@@ -99,6 +140,13 @@ class Physics:
             self._last_stage.read(ids, stepped=False)
         elif self._derived:
             self.batch.forward(ids)
+
+    def adopt(self, other: Physics, rows: Ids) -> None:
+        """Go on from simulations `rows` `[n]` of another batch of the same task, under one's own dynamics."""
+        self.state[...] = other.state[rows]
+        for name, array in vars(self.data).items():
+            if name != "dynamics":
+                array[...] = getattr(other.data, name)[rows]
 
     def step(
         self, substeps: int, ids: Ids | None = None, before: BeforeSubstep | None = None
@@ -127,8 +175,27 @@ class Physics:
             failed = warned if failed is None else failed | warned
         return failed
 
+    def _batches(self) -> list[mjbatch.Batch]:
+        """The batch that is stepped, and the one that the last stage is read from, if there is one."""
+        return [self.batch] + ([self._last_stage.batch] if self._last_stage else [])
+
     def _source(self, field: str) -> mjbatch.Batch:
         """The batch that a field is read from."""
         if self._last_stage is None or field in _STATE_FIELDS:
             return self.batch
         return self._last_stage.batch
+
+
+class _Field(NamedTuple):
+    """A model field that dynamics change."""
+
+    name: str
+    columns: NDArray[np.intp]
+    """The columns of the parameters that change it."""
+    derives: bool
+    """Whether constants that a step reads are derived from it."""
+
+
+def _has_muscles(model: mujoco.MjModel) -> bool:
+    muscle = (mujoco.mjtGain.mjGAIN_MUSCLE, mujoco.mjtBias.mjBIAS_MUSCLE)
+    return bool((model.actuator_gaintype == muscle[0]).any() or (model.actuator_biastype == muscle[1]).any())

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rapo.arrays import Bools, Floats
+from rapo.arrays import Bools, Floats, Ids
 from rapo.errors import InputError
 from rapo.world.task import Data, States, Task
 
@@ -55,7 +55,7 @@ class Snapshot:
     observation: Floats
     """`[B, observation]`, what the policy sees."""
     dynamics: Floats
-    """`[B, P]`, the parameter values in force."""
+    """`[B, P]`, the parameter values of the episodes."""
     elapsed: NDArray[np.int64]
     """`[B]`, steps since the episode began."""
     seed: NDArray[np.int64]
@@ -101,6 +101,12 @@ class Branches:
     diverged: Bools
     """`[B, K]`, simulated, but the physics failed."""
 
+    @staticmethod
+    def concatenate(parts: Sequence["Branches"]) -> "Branches":
+        """The branches of several lots of pairs under as many models, one lot after the other."""
+        names = [f.name for f in fields(Branches)]
+        return Branches(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
 
 @dataclass(frozen=True)
 class Divergence:
@@ -114,6 +120,10 @@ class Divergence:
     """`[action]`, the action of the step."""
     force: Floats | None
     """`[bodies, 6]`, the forces of the step, if there were any."""
+
+
+Choice = Callable[[Branches], Ids]
+"""Picks one of K branches for each of N environments, `[N]`, given where they lead."""
 
 
 class Simulator(Protocol):
@@ -136,7 +146,7 @@ class Simulator(Protocol):
 
     @property
     def dynamics(self) -> Floats:
-        """The parameter values in force, `[N, P]`."""
+        """The parameter values of the episodes, `[N, P]`, in force unless a step is given its own."""
         ...
 
     @property
@@ -166,16 +176,30 @@ class Simulator(Protocol):
         """Stop these environments `[N]`: `step` does not move them until a reset or a restore."""
         ...
 
-    def step(self, actions: ArrayLike, forces: ArrayLike | None = None) -> Step:
+    def step(
+        self,
+        actions: ArrayLike,
+        forces: ArrayLike | None = None,
+        dynamics: ArrayLike | None = None,
+    ) -> Step:
         """Take one step with actions `[N, action]` and forces `[N, bodies, 6]` on the named bodies.
 
         A force is three components of force and three of torque, in the world frame, at the body's centre
-        of mass; it acts for this step only.
+        of mass; it acts for this step only. So do dynamics `[N, P]`: without them, steps are taken under the
+        dynamics of the episodes.
         """
         ...
 
-    def snapshot(self) -> Snapshot:
-        """A copy of the full state."""
+    def step_among(self, actions: ArrayLike, models: ArrayLike, choose: Choice) -> Step:
+        """Take one step with actions `[N, action]` under each of K models, and go on from one of them.
+
+        models: `[K, P]` for all environments, or `[N, K, P]` for each its own; choose: picks a branch for
+        each environment. The episodes keep their dynamics.
+        """
+        ...
+
+    def snapshot(self, rows: Ids | None = None) -> Snapshot:
+        """A copy of the full state, of all environments or of some `rows`."""
         ...
 
     def restore(self, snapshot: Snapshot) -> Floats:
@@ -192,7 +216,8 @@ class Simulator(Protocol):
     ) -> Branches:
         """From B pairs of a snapshot row and an action `[B, action]`, one step under each of K models.
 
-        models: `[K, P]` dynamics; only: `[B, K]` bool, which pairs to simulate (default: all);
-        forces: `[B, bodies, 6]`, shared by the branches of a pair. The environments stay as they are.
+        models: `[K, P]` dynamics, or `[B, K, P]` for each pair its own; only: `[B, K]` bool, which pairs to
+        simulate (default: all); forces: `[B, bodies, 6]`, shared by the branches of a pair. The environments
+        stay as they are.
         """
         ...

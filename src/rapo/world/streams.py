@@ -5,7 +5,7 @@ A simulator that draws from the streams of its clock can be restored from seed a
 
 import numpy as np
 
-STATES, DYNAMICS, ENSEMBLE, ACTING, DRAWING, SHUFFLING = range(6)
+STATES, DYNAMICS, ENSEMBLE, ACTING, DRAWING, SHUFFLING, CORNERS, PROBING, STEERING = range(9)
 """What a stream is for. Each purpose has its own, so that drawing dynamics does not change initial states."""
 
 

@@ -24,6 +24,7 @@ from rapo.heavy import mjbatch
 from rapo.world import last_stage
 from rapo.world.dynamics import Dynamics, Parameter
 from rapo.world.model import load_model
+from rapo.world.user_code import file_of
 
 if TYPE_CHECKING:
     from rapo.evaluation.measurement import Measurement
@@ -71,7 +72,7 @@ class Task(ABC):
     name: ClassVar[str]
     """What users call the task."""
     model_file: ClassVar[str | Path]
-    """The task's MJCF file."""
+    """The task's MJCF file; a relative path begins at the folder of the Python file that names it."""
     frame_skip: ClassVar[int]
     """Physics substeps per action."""
     parameters: ClassVar[tuple[Parameter, ...]]
@@ -105,7 +106,7 @@ class Task(ABC):
             raise InputError(
                 f"task '{self.name}' asks for field 'userdata': it is always there, of userdata_size numbers"
             )
-        self.model = load_model(self.model_file, self.fields)
+        self.model = load_model(self._model_path(), self.fields)
         never_zero = ("actuator_gear",) if last_stage.is_needed(self.model, self.fields) else ()
         self.dynamics = Dynamics(self.model, self.parameters, never_zero)
         self.action_size: int = self.model.nu
@@ -117,6 +118,13 @@ class Task(ABC):
         self.initial_qpos: Floats = two.qpos[0].copy()
         self.initial_qvel: Floats = two.qvel[0].copy()
         self.observation_size, self.memory_size = self._check_methods(two)
+
+    def _model_path(self) -> Path:
+        """The model file, looked for beside the Python file that names it."""
+        path = Path(self.model_file)
+        naming = next((k for k in type(self).__mro__ if "model_file" in vars(k)), type(self))
+        home = file_of(naming)
+        return path if home is None else home.parent / path
 
     def _check_methods(self, data: Data) -> tuple[int, int]:
         """Try every method on two simulations, and refuse results that are not as documented."""

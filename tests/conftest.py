@@ -18,6 +18,7 @@ from playwright.sync_api import sync_playwright
 import rapo
 from rapo.evaluation.search import Axis, Found, SearchSettings
 from rapo.evaluation.sweep import SCHEMA
+from rapo.heavy import free_compiled
 from rapo.reporting.write_report import report
 from rapo.runs.run import Run
 from rapo.tasks.quadrotor import flights as tracking
@@ -44,6 +45,13 @@ LONG = ("test_docs.py", "test_dist.py", "test_runner.py", "test_loop.py", "test_
 def pytest_collection_modifyitems(items):
     """Put the tests of long files first."""
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
+@pytest.fixture(autouse=True)
+def compiled_code():
+    """Frees what tests have compiled once it is much: a worker goes through hundreds of them."""
+    yield
+    free_compiled()
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,11 @@ import json
 from csv import DictReader
 from pathlib import Path
 
+import polars as pl
+
 from rapo import demo
 from rapo.algorithms import ALGORITHMS
+from rapo.reporting.statistics import mean
 from rapo.tasks.quadrotor.flight_scores import read_flights, summaries, words
 from rapo.tasks.quadrotor.flights import SETTINGS
 from rapo.theory.statement import Verdict
@@ -83,13 +86,13 @@ def test_every_figure_of_a_sweeps_speed_is_in_the_results_file():
 
 
 def test_every_figure_of_an_updates_speed_is_in_the_results_file():
-    printed = table("task", "algorithm", "update", "raw physics", "ratio", "dual solve", "AdvNet")
+    printed = table("task", "algorithm", "update", "beside PPO", "beside raw physics", "dual solve", "AdvNet")
     assert printed == [
         [
             row["task"],
-            row["algo"],
+            f"`{row['algo']}`",
             f"{row['seconds']:.3f}",
-            f"{row['raw_seconds']:.3f}",
+            f"{row['beside_ppo']:.2f}",
             f"{row['ratio']:.2f}",
             *(f"{row[k]:.1%}" if row[k] else "" for k in ("share_dual", "share_advnet")),
         ]
@@ -150,6 +153,29 @@ def test_every_figure_of_the_base_learner_is_in_the_results_file():
     ]
     printed = table("task", "settings", "seed 0", "1", "2", "3", "4", "mean")
     assert [[task, options.strip("`"), *rest] for task, options, *rest in printed] == expected
+
+
+def study_rows():
+    """Of every group of runs in the study: seeds, and mean ID and OOD returns with 95% intervals over
+    seeds."""
+    frame = pl.read_csv(ROOT / "results" / "worst-case-rollouts.csv").with_columns(
+        pl.col("options").fill_null(""), inside=pl.col("scale").is_between(0.8 - 1e-9, 1.2 + 1e-9)
+    )
+    nominal = (pl.col("scale") - 1).abs() < 1e-9  # counts once, and not once for each parameter
+    frame = frame.filter(~nominal | (pl.col("parameter") == "mass"))
+    keys = ["task", "steps", "algorithm", "options"]
+    for (task, steps, algorithm, options), rows in frame.group_by(keys, maintain_order=True):
+        cells = []
+        for inside in (True, False):
+            means = rows.filter(pl.col("inside") == inside).group_by("seed").agg(pl.col("return").mean())
+            found = mean(means["return"].to_numpy())
+            cells.append(f"{found.value:,.0f} ({found.low:,.0f} to {found.high:,.0f})")
+        name = f"`{algorithm}`" + (f" `{options}`" if options else "")
+        yield [task, f"{steps / 1e6:.0f}M", name, str(rows["seed"].n_unique()), *cells]
+
+
+def test_every_figure_of_the_study_of_rollouts_is_in_the_results_file():
+    assert table("task", "steps", "algorithm", "seeds", "ID", "OOD") == list(study_rows())
 
 
 def test_the_algorithms_are_all_named():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rapo.world.simulator import Branches, Divergence, FreshDynamics, Simulator, Snapshot, Step
     from rapo.world.task import Data, Task
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "rapo.algorithms": ("ALGORITHMS", "Algorithm", "find_algorithm"),

@@ -1,7 +1,7 @@
 """The demonstration: RAPO and PPO learn Hopper for equally many steps and are swept over other physics.
 
 Everything takes a few minutes. The demonstration shows the way from training over a sweep to a report; with
-so few steps and models it does not show what the algorithms reach in the end.
+so few steps it does not show what the algorithms reach in the end.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,6 @@ from rapo.training.config import make_config
 ALGORITHMS = ("rapo", "ppo")
 SCALES = (0.5, 0.75, 1.0, 1.25, 1.5)
 EPISODES = 10
-OPTIONS: dict[str, dict[str, int]] = {"rapo": {"models": 4}, "ppo": {}}
-"""Options of each algorithm that differ from the defaults: 4 models instead of 16 take less time."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class ScaleCurve:
 
 def train_or_go_on(algo: str, steps: int, seed: int, folder: Path, quiet: bool = False) -> Run:
     """The run of one algorithm in this folder, trained to its end, from where it stopped if it did."""
-    wanted = make_config("hopper", algo, steps=steps, seed=seed, options=OPTIONS[algo])
+    wanted = make_config("hopper", algo, steps=steps, seed=seed)
     if (folder / CONFIG).exists():
         made = Run(folder).config()
         if (made.steps, made.seed) != (steps, seed):

@@ -6,6 +6,7 @@
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -35,9 +36,12 @@ else:
     mujoco, mjbatch, pl = _Later("mujoco"), _Later("mjbatch"), _Later("polars")
     Array = Any
 
-__all__ = ["Array", "compiled", "jax", "jnp", "mjbatch", "mujoco", "optax", "pl"]
+__all__ = ["Array", "compiled", "free_compiled", "jax", "jnp", "mjbatch", "mujoco", "optax", "pl"]
 
 Made = TypeVar("Made")
+
+MOST_MAPS = 20_000
+"""Memory maps of this process above which compiled functions are forgotten."""
 
 
 def compiled(*static: str) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
@@ -53,3 +57,14 @@ def compiled(*static: str) -> Callable[[Callable[..., Made]], Callable[..., Made
         return call
 
     return decorate
+
+
+def free_compiled() -> None:
+    """Forget compiled functions once they map much memory; those that are used again are compiled again.
+
+    Linux gives a process 65,530 maps by default, a run's functions take about 1,400 of them, and compiling
+    crashes where none is left.
+    """
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+        jax.clear_caches()

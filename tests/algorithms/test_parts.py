@@ -39,7 +39,11 @@ def steps(branches=True, progress=0.0, **changes):
         terminated=jnp.array([False, True]),
         next_value=jnp.array([2.0, 6.0]),
         played=jnp.array([[False, True], [False, True]]),
+        weights=jnp.full(2, 0.5),
         branches=made if branches else None,
+        learned=None,
+        centring=None,
+        critic_norm=jnp.ones(()),
         reward_scale=jnp.ones(()),
         discount=0.5,
         progress=jnp.asarray(progress),
@@ -329,7 +333,11 @@ def test_impossible_parts_are_refused_in_a_sentence(make, says):
 
 
 def test_every_algorithm_is_known_by_its_name_and_can_be_hashed():
-    names = "rapo rapo-no-advnet rapo-no-boltzmann rapo-no-both rapo-mean ppo ppo-dr epopt rarl"
+    names = (
+        "rapo rapo-no-advnet random-kernel rapo-mixture rapo-no-boltzmann rapo-no-tilt rapo-no-both "
+        "rapo-paper rapo-paper-no-advnet rapo-paper-no-boltzmann rapo-exact rapo-mean rnac rnac-norm "
+        "ewok ppo ppo-dr epopt rarl"
+    )
     assert list(ALGORITHMS) == names.split()
     assert all(a.name == name and a.summary and hash(a) for name, a in ALGORITHMS.items())
 

@@ -130,7 +130,16 @@ def test_bench_world_writes_rows_that_add_up(tmp_path):
         (("train", "hoper"), "unknown task 'hoper': did you mean 'hopper'?"),
         (("train", "hopper", "--set", "epsilon=-1"), "option epsilon is '-1': allowed are numbers from 0"),
         (("train", "hopper", "--set", "models=0"), "option models is 0: allowed are whole numbers from 1"),
-        (("train", "hopper", "--set", "samples=0"), "option samples is 0: allowed are whole numbers from 1"),
+        (
+            ("train", "hopper", "--algo", "rapo-paper", "--set", "samples=0"),
+            "option samples is 0: allowed are whole numbers from 1",
+        ),
+        (("tasks", "--check"), "--check needs a task: give one, as in rapo tasks hopper --check"),
+        (("tasks", "hoper", "--check"), "unknown task 'hoper': did you mean 'hopper'?"),
+        (
+            ("bench", "train", "--algos", "rapo,models"),
+            "algorithm 'rapo,models' was given: allowed is NAME or NAME,OPTION=VALUE,...",
+        ),
         (("train", "hopper", "--set", "epsilon"), "option 'epsilon' has no value"),
         (
             ("train", "hopper", "--algo", "ppo", "--set", "epsilon=1"),

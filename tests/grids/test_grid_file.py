@@ -205,9 +205,10 @@ def test_every_experiment_of_the_paper_has_a_file():
     grids = {path.stem: read_grid(path) for path in GRIDS.glob("*.toml")}
     assert {name: len(grid.runs) for name, grid in grids.items()} == {
         **{f"curves-{task}": 25 for task in LOCOMOTION},
-        "ablations": 100,
+        "ablations": 140,
+        "paper-literal": 80,
         "ensemble-size": 80,
-        "samples": 80,
+        "samples": 40,
         "baselines": 10,
         "small": 4,
         "quadrotor-payload": 15,
@@ -222,10 +223,10 @@ def test_every_experiment_of_the_paper_has_a_file():
         found = {run.config().algorithm.name for run in grids[f"curves-{task}"].runs}
         assert found == {"ppo", "ppo-dr", "epopt", "rarl", "rapo"}
     quadrotor = grids["quadrotor-payload"]
-    assert {run.group for run in quadrotor.runs} == {"ppo", "ppo-dr", "epopt", "rarl", "rapo"}
+    assert {run.group for run in quadrotor.runs} == {"ppo", "ppo-dr", "epopt", "rarl", "rapo-paper"}
     assert quadrotor.measurements["tracking"] == {"episodes": 20}
     for name, varied in (("ensemble-size", "models"), ("samples", "samples")):
         said = [run.config().describe()["options"] for run in grids[name].runs]
         assert {options[varied] for options in said} == {4, 8, 16, 32}
-        assert {options["samples" if varied == "models" else "models"] for options in said} == {16}
-        assert all(re.fullmatch(rf"rapo,{varied}=\d+", run.group) for run in grids[name].runs)
+        assert all(re.fullmatch(rf"rapo-(paper|mixture),{varied}=\d+", run.group) for run in grids[name].runs)
+    assert {run.config().describe()["options"]["models"] for run in grids["samples"].runs} == {16}

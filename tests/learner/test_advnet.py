@@ -7,6 +7,7 @@ import optax
 import pytest
 
 from rapo.learner import advnet, dual
+from rapo.learner.tilted_laws import FiniteLaw
 
 
 def toy(budget=0.1, rows=256):
@@ -17,7 +18,14 @@ def toy(budget=0.1, rows=256):
     weights = jnp.full(8, 1 / 8)
     exact = dual.solve(values, weights, budget)
     scale = jnp.sqrt(jnp.mean(jnp.var(values, axis=1)))
-    return advnet.BranchValues(inputs, values, weights, jnp.asarray(budget), scale, exact.temperature), exact
+    return advnet.TiltedRows(
+        inputs, FiniteLaw(values, weights), jnp.asarray(budget), scale, exact.temperature
+    ), exact
+
+
+def finite(batch):
+    assert isinstance(batch.law, FiniteLaw)
+    return batch.law
 
 
 def train(batch, updates, **options):
@@ -34,16 +42,16 @@ def train(batch, updates, **options):
 def test_under_the_feasible_projection_it_climbs_until_the_budget_stops_it(lowers):
     batch, exact = toy()
     first = advnet.predict(advnet.init(jax.random.key(1), 1), batch.inputs, batch.scale)
-    assert float(dual.kl(batch.values, batch.weights, first).mean()) < 0.02
+    assert float(dual.kl(finite(batch).values, finite(batch).weights, first).mean()) < 0.02
     layers = train(batch, 150, lowers=lowers)
     predicted = advnet.predict(layers, batch.inputs, batch.scale)
     allowed = advnet.project(predicted, batch.exact)
-    used = dual.kl(batch.values, batch.weights, allowed)
+    used = dual.kl(finite(batch).values, finite(batch).weights, allowed)
     assert float(used.max()) < 0.1 * (1 + 1e-3)
     assert float(used.mean()) > 0.7 * 0.1
     # It lowers the value nearly as far as the exact adversary does, and never further.
-    mean = batch.values.mean(axis=1)
-    lowered = dual.target(batch.values, batch.weights, allowed, 0.1)
+    mean = finite(batch).values.mean(axis=1)
+    lowered = dual.target(finite(batch).values, finite(batch).weights, allowed, 0.1)
     assert (lowered >= exact.value - 1e-4).all()
     assert float((mean - lowered).mean()) > 0.9 * float((mean - exact.value).mean())
 
@@ -88,5 +96,9 @@ def test_predictions_are_never_negative_and_never_beyond_the_limit():
 def test_the_loss_does_not_depend_on_the_units_of_the_values():
     batch, _ = toy()
     layers = advnet.init(jax.random.key(1), 1)
-    thousand = batch._replace(values=1000 * batch.values, scale=1000 * batch.scale, exact=batch.exact / 1000)
+    thousand = batch._replace(
+        law=FiniteLaw(1000 * finite(batch).values, finite(batch).weights),
+        scale=1000 * batch.scale,
+        exact=batch.exact / 1000,
+    )
     assert float(advnet.loss(layers, thousand)) == pytest.approx(float(advnet.loss(layers, batch)), rel=1e-4)

@@ -42,11 +42,12 @@ def test_a_report_has_a_page_figures_and_tables(written):
     for name in ("robustness", "heatmap-rapo", "heatmap-ppo"):
         assert (out / f"figures/hopper-{name}.pdf").read_bytes().startswith(b"%PDF")
         assert (out / f"figures/hopper-{name}.png").read_bytes().startswith(b"\x89PNG")
-    for name in ("scores", "curves", "kept", "improvement", "cost", "matched", "worst-cases", "runs"):
+    tables = "scores curves kept improvement cost matched worst-cases uncertainty runs"
+    for name in tables.split():
         assert f"tables/hopper-{name}.csv" in found
     figures = data_of((out / "index.html").read_text())["figures"]
     names = {name.removeprefix("task-hopper-") for name in figures if name.startswith("task-hopper-")}
-    assert names == {"robustness", "heatmaps", "mixture", "temperature", "training"}
+    assert names == {"robustness", "heatmaps", "mixture", "temperature", "uncertainty", "training"}
 
 
 def test_the_table_of_scores_adds_up(written):
@@ -294,7 +295,20 @@ def test_ablations_and_sizes_of_the_ensemble_have_parts_of_their_own(runs, tmp_p
     assert (out / "figures/hopper-ablations.pdf").exists()
     sizes = pl.read_csv(out / "tables/hopper-sensitivity.csv")
     assert sizes["K (models)"].to_list() == [3, 6]
-    assert sizes["m (samples)"].to_list() == ["all", "all"]
+    assert sizes["m (samples)"].to_list() == ["", ""]  # RAPO draws none for its targets
+
+
+def test_what_matters_is_said_in_numbers_and_in_words(runs, tmp_path):
+    path = runs / "rapo-0" / "metrics.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        row["sensitivity"] = [1.0, 0.5, 6.0, 2.5]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = report([runs / "rapo-0"], tmp_path / "report").parent
+    (row,) = pl.read_csv(out / "tables/hopper-uncertainty.csv").rows(named=True)
+    assert [row[name] for name in ("mass", "inertia", "friction", "torque")] == [0.1, 0.05, 0.6, 0.25]
+    assert row["in words"] == "friction moves the value most (60%), inertia hardly: measure friction first."
+    assert "measure friction first" in (out / "index.html").read_text()
 
 
 def test_the_trace_of_a_heatmap_follows_the_highest_value(written):

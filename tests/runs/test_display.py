@@ -27,3 +27,15 @@ def test_a_terminal_gets_a_live_panel():
         "0 min 0 s",
     ):
         assert word in printed
+
+
+def test_it_says_what_matters_and_warns_where_directions_are_not_to_be_trusted():
+    config = make_config("hopper", "rapo", steps=4096)
+    sensed = {"sensitivity": [1.0, 1.0, 6.0, 2.0], "sensitivity_r2": 0.7, "sensitivity_poor": 0.0}
+    for poor, said in ((0.0, "R2 0.70"), (1.0, "R2 0.70 (too low to trust the directions)")):
+        written = StringIO()
+        with shown(config, Console(file=written, width=200)) as display:
+            display({"update": 1, "steps": 2048, **METRICS, **sensed, "sensitivity_poor": poor})
+        assert "what matters friction 60%, torque 20%, mass 10%, inertia 10%" in written.getvalue()
+        assert said in written.getvalue()
+        assert ("too low" in written.getvalue()) == bool(poor)

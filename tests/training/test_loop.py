@@ -14,7 +14,7 @@ from rapo.algorithms import ALGORITHMS
 from rapo.algorithms.draws import Ensemble, Nominal
 from rapo.algorithms.mixture import Boltzmann, Fixed
 from rapo.algorithms.ppo import PPO
-from rapo.algorithms.rapo import RAPO
+from rapo.algorithms.rapo import PAPER
 from rapo.algorithms.rarl import Pusher
 from rapo.algorithms.targets import Robust
 from rapo.algorithms.temperature import AdvNet, Exact
@@ -98,7 +98,7 @@ def test_the_threads_of_the_learner_are_the_same_on_every_machine():
     assert first == second
 
 
-@pytest.mark.parametrize("algo", ["rapo", "rarl", "epopt"])
+@pytest.mark.parametrize("algo", ["rapo", "rapo-exact", "rapo-paper", "rarl", "epopt"])
 def test_a_run_restored_in_the_middle_goes_on_to_the_same_numbers(algo):
     config = small(algo, updates=4)
     whole, metrics = trained(config)
@@ -116,7 +116,7 @@ def test_a_run_restored_in_the_middle_goes_on_to_the_same_numbers(algo):
 
 
 def test_rapo_without_budgets_is_ppo_on_the_mean_target_of_the_mixture():
-    without, _ = trained(small("rapo", updates=3, epsilon=0, kappa=0))
+    without, _ = trained(small("rapo-paper", updates=3, epsilon=0, kappa=0))
     mean, _ = trained(small("rapo-mean", updates=3))
     for a, b in zip(
         jax.tree.leaves(without.learner.players), jax.tree.leaves(mean.learner.players), strict=True
@@ -124,7 +124,7 @@ def test_rapo_without_budgets_is_ppo_on_the_mean_target_of_the_mixture():
         np.testing.assert_allclose(a, b, atol=5e-5)
     np.testing.assert_array_equal(without.simulator.dynamics, mean.simulator.dynamics)
     np.testing.assert_allclose(without.learner.mixture.weights, mean.learner.mixture.weights, rtol=1e-6)
-    with_budget, _ = trained(small("rapo", updates=3, epsilon=1.0, kappa=0, projection="tight"))
+    with_budget, _ = trained(small("rapo-paper", updates=3, epsilon=1.0, kappa=0, projection="tight"))
     moved = [
         np.abs(np.asarray(a) - np.asarray(b)).max()
         for a, b in zip(
@@ -135,7 +135,7 @@ def test_rapo_without_budgets_is_ppo_on_the_mean_target_of_the_mixture():
 
 
 def test_episodes_of_a_nominal_rollout_are_played_under_the_nominal_model_and_branch_into_the_others():
-    training, metrics = trained(small("rapo", updates=3, rollout="nominal", kappa=0.3))
+    training, metrics = trained(small("rapo-paper", updates=3, rollout="nominal", kappa=0.3))
     np.testing.assert_array_equal(training.simulator.dynamics, training.config.task.dynamics.nominal(8))
     assert metrics[-1]["branch_steps"] == 3 * 3 * training.config.steps_per_update
     assert metrics[-1]["mixture_kl"] == pytest.approx(0.3, rel=1e-3)
@@ -147,7 +147,7 @@ def test_the_learning_rate_falls_linearly_to_the_share_that_is_to_be_left():
     assert [row["learning_rate"] for row in metrics] == pytest.approx([1e-3, 8e-4, 6e-4, 4e-4])
 
 
-@pytest.mark.parametrize("algo", ["rapo", "ppo"])
+@pytest.mark.parametrize("algo", ["rapo-paper", "ppo"])
 def test_an_update_is_one_call_compiled_once(algo, caplog):
     training = Training(small(algo, updates=4, clip=0.2001))  # settings that no other test has compiled
 
@@ -173,7 +173,7 @@ def test_rapo_without_both_is_ppo_on_the_uniform_mixture_and_takes_no_branches()
 
 def test_without_budgets_a_tilt_around_the_step_taken_is_ppo_on_the_uniform_mixture():
     ablation, _ = trained(small("rapo-no-both"))
-    tilted, metrics = trained(small("rapo", around="taken", epsilon=0, kappa=0))
+    tilted, metrics = trained(small("rapo-paper", around="taken", epsilon=0, kappa=0))
     assert metrics[-1]["branch_steps"] > 0
     for a, b in zip(
         jax.tree.leaves(ablation.learner.players), jax.tree.leaves(tilted.learner.players), strict=True
@@ -182,9 +182,9 @@ def test_without_budgets_a_tilt_around_the_step_taken_is_ppo_on_the_uniform_mixt
 
 
 def test_rapo_without_boltzmann_keeps_the_prior_and_with_it_moves_toward_what_hurts():
-    kept, _ = trained(small("rapo-no-boltzmann"))
+    kept, _ = trained(small("rapo-paper-no-boltzmann"))
     np.testing.assert_allclose(kept.learner.mixture.weights, [1 / 3] * 3, rtol=1e-6)
-    moved, metrics = trained(small("rapo", kappa=0.3))
+    moved, metrics = trained(small("rapo-paper", kappa=0.3))
     assert metrics[-1]["mixture_kl"] == pytest.approx(0.3, rel=1e-3)
     weights = np.asarray(moved.learner.mixture.weights)
     scores = np.asarray(moved.learner.mixture.memory[0].average)
@@ -192,13 +192,13 @@ def test_rapo_without_boltzmann_keeps_the_prior_and_with_it_moves_toward_what_hu
 
 
 def test_branches_are_taken_for_the_models_drawn_and_for_scoring_only():
-    _, metrics = trained(small("rapo", updates=1))
+    _, metrics = trained(small("rapo-paper", updates=1))
     assert metrics[0]["branch_steps"] == 8 * 16 * 3
-    _, metrics = trained(small("rapo-no-boltzmann", updates=1, samples=1))
+    _, metrics = trained(small("rapo-paper-no-boltzmann", updates=1, samples=1))
     assert metrics[0]["branch_steps"] == 8 * 16
-    _, metrics = trained(small("rapo", updates=1, samples=1, scored_rows=10))
+    _, metrics = trained(small("rapo-paper", updates=1, samples=1, scored_rows=10))
     assert metrics[0]["branch_steps"] == 8 * 16 + 10 * 2
-    _, metrics = trained(small("rapo", updates=1, samples=1, score="played"))
+    _, metrics = trained(small("rapo-paper", updates=1, samples=1, score="played"))
     assert metrics[0]["branch_steps"] == 8 * 16
 
 
@@ -209,7 +209,7 @@ def test_models_can_be_scored_by_their_episodes_where_they_are_played():
     assert metrics[-1]["mixture_kl"] == pytest.approx(0.3, rel=1e-3)
     assert np.ptp(np.asarray(moved.learner.mixture.memory[0].average)) > 0
     with pytest.raises(InputError, match="score=played needs episodes played under the models"):
-        small("rapo", score="played", rollout="nominal")
+        small("rapo-paper", score="played", rollout="nominal")
 
 
 @pytest.mark.parametrize(
@@ -223,12 +223,12 @@ def test_models_can_be_scored_by_their_episodes_where_they_are_played():
     ],
 )
 def test_models_without_weight_and_rows_without_spread_leave_every_number_finite(options):
-    _, metrics = trained(small("rapo", updates=3, **options))
+    _, metrics = trained(small("rapo-paper", updates=3, **options))
     assert all(np.isfinite(row["advnet_loss"]) for row in metrics)
 
 
 def test_a_diverged_branch_is_counted_and_leaves_every_number_finite():
-    training = Training(small("rapo", updates=2, epsilon=0.1))
+    training = Training(small("rapo-paper", updates=2, epsilon=0.1))
     # Motors of a trillion times the torque make the physics of one model fail.
     training.models[1, 3] = 1e12
     metrics = training.update()
@@ -237,7 +237,7 @@ def test_a_diverged_branch_is_counted_and_leaves_every_number_finite():
 
 
 def test_an_opponent_of_branch_targets_learns_from_what_it_did():
-    training = Training(small(replace(RAPO, name="pushed", opponent=Pusher()), updates=2))
+    training = Training(small(replace(PAPER, name="pushed", opponent=Pusher()), updates=2))
     first = training.update()
     kept = training.learner.targets, training.learner.mixture
     second = training.update()
@@ -276,7 +276,7 @@ def test_rarls_forces_reach_the_robot():
 
 
 def test_the_metrics_say_what_happened():
-    _, metrics = trained(small("rapo"))
+    _, metrics = trained(small("rapo-paper"))
     promised = (
         "return episode_length policy_loss value_loss entropy explained_variance clip_fraction eta_mean "
         "eta_p10 eta_p50 eta_p90 kl duality_gap branch_spread mixture beta mixture_entropy mixture_kl steps "
@@ -342,17 +342,17 @@ def test_in_a_world_solved_by_hand_rapo_picks_the_robust_action_and_ppo_the_nomi
         "first_std": 0.3,
     }
     robust = replace(
-        RAPO,
+        PAPER,
         dynamics=TwoModels(),
         mixture=Fixed(),
         targets=Robust(temperature=temperature, epsilon=Budget(1.0)),
     )
     chosen = {}
-    for name, algo in (("ppo", PPO), ("rapo", robust)):
+    for name, algo in (("ppo", PPO), ("rapo-paper", robust)):
         config = make_config(Push(), algo, steps=64 * 8 * 80, options=settings)
         training, _ = trained(config)
         learner = training.learner
         seen = normalise(learner.observations, jnp.zeros((1, 1)))
         chosen[name] = float(forward(learner.players[0].parameters.policy.mean, seen)[0, 0])
     assert chosen["ppo"] == pytest.approx(1.0, abs=0.12)
-    assert chosen["rapo"] == pytest.approx(11 / 21, abs=0.08)
+    assert chosen["rapo-paper"] == pytest.approx(11 / 21, abs=0.08)

@@ -12,12 +12,19 @@ from rapo.algorithms.ppo import PPO
 from rapo.errors import InputError
 from rapo.learner.budget import Budget
 from rapo.tasks.hopper import Hopper
-from rapo.training.config import Settings, changed_options, default_options, identity, make_config
+from rapo.training.config import (
+    Settings,
+    changed_options,
+    default_options,
+    identity,
+    make_config,
+    up_to_date,
+)
 from rapo.training.options import options, values, with_options
 
 
 def test_options_are_the_fields_of_all_parts_with_their_docstrings():
-    found = options(make_config("hopper", "rapo").algorithm)
+    found = options(make_config("hopper", "rapo-paper").algorithm)
     assert {"models", "epsilon", "kappa", "samples", "target", "projection"} <= found.keys()
     assert not {"name", "summary", "opponent"} & found.keys()
     assert found["kappa"].help == "KL budget of the mixture."
@@ -40,7 +47,7 @@ def test_a_task_may_bring_settings_that_suit_it_and_what_is_said_comes_first():
 def test_text_is_read_as_the_option_needs_it():
     config = make_config(
         "hopper",
-        "rapo",
+        "rapo-paper",
         options={
             "epsilon": "0:0.2:0.5",
             "models": "8",
@@ -57,7 +64,7 @@ def test_text_is_read_as_the_option_needs_it():
     assert (found["models"].value, found["samples"].value) == (8, "all")
 
 
-@pytest.mark.parametrize("algo", ["rapo", "ppo", "epopt", "rarl"])
+@pytest.mark.parametrize("algo", ["rapo", "rapo-paper", "ppo", "epopt", "rarl"])
 def test_a_described_configuration_makes_the_same_one_again(algo):
     config = make_config("walker2d", algo, steps=5, seed=7, options={"learning_rate": 1e-3})
     said = json.loads(json.dumps(config.describe()))
@@ -68,8 +75,8 @@ def test_a_described_configuration_makes_the_same_one_again(algo):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"epsilom": 1}, "unknown option of algorithm 'rapo' 'epsilom': did you mean 'epsilon'"),
-        ({"strength": 1}, "unknown option of algorithm 'rapo' 'strength'"),
+        ({"epsilom": 1}, "unknown option of algorithm 'rapo-paper' 'epsilom': did you mean 'epsilon'"),
+        ({"strength": 1}, "unknown option of algorithm 'rapo-paper' 'strength'"),
         ({"models": "many"}, "option models is 'many': allowed are whole numbers from 1"),
         ({"models": 2.5}, "option models is 2.5: allowed are whole numbers from 1"),
         ({"models": True}, "option models is True: allowed are whole numbers from 1"),
@@ -98,7 +105,7 @@ def test_a_described_configuration_makes_the_same_one_again(algo):
 )
 def test_impossible_options_are_refused_in_a_sentence(given, says):
     with pytest.raises(InputError, match=says):
-        make_config("hopper", "rapo", options=given)
+        make_config("hopper", "rapo-paper", options=given)
 
 
 def test_impossible_runs_are_refused():
@@ -161,7 +168,7 @@ def test_what_a_task_brings_is_no_changed_option():
 
 
 def test_the_range_of_an_option_is_part_of_what_is_said_of_it():
-    found = options(make_config("hopper", "rapo").algorithm) | options(Settings())
+    found = options(make_config("hopper", "rapo-paper").algorithm) | options(Settings())
     assert {name: found[name].allowed for name in ("samples", "correction", "discount", "advnet_hidden")} == {
         "samples": "whole numbers from 1 or all",
         "correction": "numbers above 0 and below 1 or none",
@@ -175,3 +182,12 @@ def test_updates_are_rounded_up_to_whole_ones():
     config = make_config("hopper", "ppo", steps=2049)
     assert (config.steps_per_update, config.updates) == (2048, 2)
     assert with_options(Settings(), "x", {"horizon": 10}).horizon == 10
+
+
+def test_a_run_of_branch_targets_of_before_is_known_by_its_new_name():
+    now = make_config("hopper", "rapo-paper", seed=3).describe()
+    before = {**now, "algo": "rapo", "options": {k: v for k, v in now["options"].items() if k != "branches"}}
+    del before["movable"]
+    assert identity(before) == identity(now)
+    assert identity(make_config("hopper", "rapo", seed=3).describe())["algo"] == "rapo"
+    assert up_to_date({"algo": "mine", "parts": {"targets": "Robust"}})["algo"] == "mine"

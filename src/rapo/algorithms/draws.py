@@ -36,33 +36,44 @@ class Uniform(Nominal):
 
 @dataclass(frozen=True)
 class Ensemble:
-    """K models spread over the training ranges."""
+    """K models spread over the training ranges, or given by hand."""
 
-    models: Annotated[int, AT_LEAST_1] = 16
-    """Number of models in the ensemble, K."""
+    models: Annotated[int, AT_LEAST_1] | tuple[tuple[float, ...], ...] = 16
+    """Number of models in the ensemble, K, or the models themselves: a CSV file with a column for each
+    parameter, or an array `[K, P]` in Python."""
     spread: Literal["sobol", "latin", "corners"] = "sobol"
     """How the models are spread over the training ranges: scrambled Sobol points, a Latin hypercube, or Sobol
     points of which half are moved to the corners of the ranges."""
     prior: Annotated[tuple[float, ...], SHARE] | None = None
     """Prior weights of the models, as many as there are models; none means equal weights."""
-    rollout: Literal["mixture", "nominal"] = "mixture"
-    """Where episodes are played: each under a model drawn from the mixture, or all under the nominal one."""
+    rollout: Literal["mixture", "nominal", "tilted"] = "mixture"
+    """Where episodes are played: each under a model drawn from the mixture, all under the nominal one, or,
+    with such a model, every step under dynamics that are tilted toward the worse ones."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.prior is not None:
             weights = np.asarray(self.prior, np.float64)
-            if len(weights) != self.models or not np.isclose(weights.sum(), 1):
+            if len(weights) != self.count or not np.isclose(weights.sum(), 1):
                 raise InputError(
                     f"option prior has {len(weights)} weights with sum {weights.sum():g}: allowed are as "
-                    f"many weights as there are models, {self.models}, with sum 1"
+                    f"many weights as there are models, {self.count}, with sum 1"
                 )
 
     def ensemble(self, dynamics: Dynamics, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """K models `[K, P]` and their prior weights `[K]`."""
-        k = self.models
+        k = self.count
         prior = np.full(k, 1 / k) if self.prior is None else np.asarray(self.prior, np.float64)
-        return dynamics.ensemble(k, rng, method=self.spread), prior / prior.sum()
+        if isinstance(self.models, tuple):
+            models = dynamics.check(self.models)
+        else:
+            models = dynamics.ensemble(k, rng, method=self.spread)
+        return models, prior / prior.sum()
+
+    @property
+    def count(self) -> int:
+        """K."""
+        return len(self.models) if isinstance(self.models, tuple) else self.models
 
     def fresh(self, dynamics: Dynamics, models: Floats, weights: Floats) -> FreshDynamics | None:
         """A function that draws a model for each episode by its weight; None for nominal episodes."""

@@ -34,10 +34,10 @@ class Boltzmann:
 
     kappa: Budget = Budget(0.1)
     """KL budget of the mixture."""
-    score: Literal["value", "branch", "advantage", "played"] = "branch"
+    score: Literal["value", "branch", "advantage", "played", "learned"] = "branch"
     """What a model is scored by: in branches under it, the value of the next state (value), the one-step
-    value with reward and termination (branch), or its gain over V(s) (advantage); or the one-step values of
-    episodes played under it (played)."""
+    value with reward and termination (branch), or its gain over V(s) (advantage); the one-step values of
+    episodes played under it (played); or those that learned sensitivities predict under it (learned)."""
     score_rate: Annotated[float, POSITIVE_SHARE] = 0.2
     """Rate at which the moving average of the models' scores follows; 1 keeps only those of the last update.
     With score=played it should be low: an update has few episodes of each model."""
@@ -45,7 +45,8 @@ class Boltzmann:
     """How far the weights of the mixture may move in an update, in total variation."""
     scored_rows: Annotated[int, AT_LEAST_1] = 256
     """State-action pairs of each update that are branched under every model to score the models; it has no
-    effect with samples=all, where every pair is, nor with score=played, which needs no branches."""
+    effect with samples=all, where every pair is, nor with score=played or score=learned, which need no
+    branches."""
     mixture_adapts: Annotated[float, POSITIVE] | None = None
     """Rate of Robbins-Monro steps on the mixture's temperature beta; none solves for beta in every update."""
 
@@ -57,8 +58,8 @@ class Boltzmann:
         return Mixture(prior, prior, (boltzmann.no_scores(len(prior)), jnp.ones(()), jnp.zeros(())))
 
     def scored(self, rows: int) -> int:
-        """`scored_rows` pairs at most; 0 where models are scored by the episodes played under them."""
-        return 0 if self.score == "played" else min(rows, self.scored_rows)
+        """`scored_rows` pairs at most; 0 where models are scored without branches."""
+        return 0 if self.score in ("played", "learned") else min(rows, self.scored_rows)
 
     def __call__(self, mixture: Mixture, steps: Steps) -> tuple[Mixture, Report]:
         """Score the models, then tilt the prior by the scores: the new mixture and what to report."""
@@ -76,7 +77,7 @@ class Boltzmann:
         return moved, {"beta": found.temperature, **_report(moved)}
 
     def _values(self, steps: Steps) -> tuple[Array, Array]:
-        """Values that score the models, and which of them count: `[B, K]`, or `[B, 1]` if alike for all.
+        """Values that score the models, and which of them count: `[B, K]`, or fewer if alike for all.
 
         Branches score all models on the same rows, so that no model looks bad for having met harder states.
         But a branch can't change what the state itself shows of its model, such as a length: there only
@@ -84,6 +85,9 @@ class Boltzmann:
         """
         if self.score == "played":
             return steps.taken[:, None], steps.played
+        if self.score == "learned":
+            assert steps.learned is not None
+            return steps.learned, jnp.ones((1, 1), bool)
         branches = steps.branches
         assert branches is not None
         everywhere = branches.valid.all(axis=1, keepdims=True)

@@ -6,13 +6,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from rapo.algorithms.spec import Report, Steps
-from rapo.algorithms.temperature import Adaptive, AdvNet, Exact
+from rapo.algorithms.temperature import Adaptive, AdvNet, Exact, temperature_report
 from rapo.errors import InputError
 from rapo.heavy import Array, jax, jnp
 from rapo.learner import advnet, dual
 from rapo.learner.advantages import branch_values
 from rapo.learner.budget import Budget
-from rapo.ranges import AT_LEAST_1, Within, check_ranges
+from rapo.learner.tilted_laws import FiniteLaw
+from rapo.ranges import AT_LEAST_1, NOT_NEGATIVE, Within, check_ranges
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,41 @@ class Taken:
 
 
 @dataclass(frozen=True)
+class CriticNorm(Taken):
+    """RNAC's targets for an integral probability metric: lower by how steep the critic is in its last
+    layer."""
+
+    radius: Annotated[float, NOT_NEGATIVE] = 0.001
+    """Size of the uncertainty set: the target falls by gamma times radius times the norm of the critic's last
+    layer."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+    def __call__(self, state: Any, steps: Steps) -> tuple[Array, Any, Report]:
+        """The lowered targets `[B]`."""
+        fall = steps.discount * self.radius * jax.lax.stop_gradient(steps.critic_norm)
+        lowered = jnp.where(steps.terminated, 0.0, fall)
+        return steps.taken - lowered, state, {"robust_gap": lowered.mean() * steps.reward_scale}
+
+
+@dataclass(frozen=True)
+class Steady(Taken):
+    """Plain targets of steered steps, optionally with the noise of drawing dynamics taken out."""
+
+    centred: bool = False
+    """Whether targets are moved, by learned sensitivities, from the dynamics that a step drew to the mean of
+    the law that it drew from: the same expectation with less variance."""
+
+    def __call__(self, state: Any, steps: Steps) -> tuple[Array, Any, Report]:
+        """The plain targets `[B]`, moved to the mean dynamics where asked for."""
+        if not self.centred or steps.centring is None:
+            return steps.taken, state, {}
+        alive = jnp.where(steps.terminated, 0.0, steps.centring)
+        return steps.taken + alive, state, {"centring": jnp.abs(alive).mean() * steps.reward_scale}
+
+
+@dataclass(frozen=True)
 class Mean:
     """Targets that are the mean over the branches of every model."""
 
@@ -41,16 +77,27 @@ class Mean:
     branch_value: Literal["own", "paper"] = "own"
     """Which reward and termination the value of a branch has: its own, or, as in the paper, those of the step
     that was taken."""
+    branches: Literal["simulated", "learned"] = "simulated"
+    """Where the values of branches come from: simulated steps, or learned sensitivities, which need a
+    fraction of the physics; with those, values of branches that are simulated anyway are taken as they
+    are."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.branches == "learned" and (self.samples != "all" or self.branch_value != "own"):
+            raise InputError(
+                f"option branches is learned with samples {self.samples} and branch_value "
+                f"{self.branch_value}: allowed with it are samples all and branch_value own"
+            )
 
     def init(self, key: Array, observation: int, action: int) -> Any:
         """Nothing to learn."""
         return ()
 
     def shares(self, rng: np.random.Generator, weights: Array, rows: int) -> Array | None:
-        """Weights `[rows, K]` of the models: exact, or the shares of a few draws."""
+        """Weights `[rows, K]` of the models: exact, or the shares of a few draws; None if all are learned."""
+        if self.branches == "learned":
+            return None
         if self.samples == "all":
             return jnp.broadcast_to(weights, (rows, len(weights)))
         key = jax.random.key(rng.integers(2**32, dtype=np.uint32))
@@ -59,12 +106,18 @@ class Mean:
     def values(self, steps: Steps) -> tuple[Array, Array]:
         """Branch values and weights, both `[B, K]`; where no branch is valid, the step that was taken."""
         branches = steps.branches
+        if self.branches == "learned":
+            assert steps.learned is not None
+            values = steps.learned
+            if branches is not None:
+                values = jnp.where(branches.valid, branches.value(steps.discount), values)
+            return values, jnp.broadcast_to(steps.weights, values.shape)
         assert branches is not None
         taken = steps.taken[:, None]
-        reward, terminated = branches.reward, branches.terminated
+        values = branches.value(steps.discount)
         if self.branch_value == "paper":
             reward, terminated = steps.reward[:, None], steps.terminated[:, None]
-        values = branch_values(reward, terminated, branches.next_value, steps.discount)
+            values = branch_values(reward, terminated, branches.next_value, steps.discount)
         weights = jnp.where(branches.valid, branches.shares, 0)
         total = weights.sum(axis=1, keepdims=True)
         weights = jnp.where(total > 0, weights / jnp.where(total > 0, total, 1), 1 / weights.shape[1])
@@ -74,7 +127,7 @@ class Mean:
         """The mean targets `[B]`."""
         values, weights = self.values(steps)
         mean = jnp.sum(weights * values, axis=1)
-        return mean, state, {"branch_spread": _spread(values, weights).mean() * steps.reward_scale}
+        return mean, state, {"branch_spread": FiniteLaw(values, weights).spread().mean() * steps.reward_scale}
 
 
 @dataclass(frozen=True)
@@ -115,9 +168,10 @@ class Robust(Mean):
         values, weights = self.values(steps)
         epsilon = self.epsilon.at(steps.progress)
         worst = dual.solve(values, weights, epsilon, self.temperature.iterations)
-        spread = _spread(values, weights)
+        law = FiniteLaw(values, weights)
+        spread = law.spread()
         scale = jnp.maximum(spread.mean(), 1e-6)
-        batch = advnet.BranchValues(steps.inputs, values, weights, epsilon, scale, worst.temperature)
+        batch = advnet.TiltedRows(steps.inputs, law, epsilon, scale, worst.temperature)
         temperature, state, report = self.temperature(state, batch)
         if self.correction is None or self.samples == "all":
             target = dual.target(values, weights, temperature, epsilon, self.target)
@@ -125,14 +179,9 @@ class Robust(Mean):
             target = dual.conservative(values, weights, temperature, self.samples, self.correction)
         tilted = dual.target(values, weights, temperature, epsilon, "tilted")
         mean = jnp.sum(weights * values, axis=1)
-        shown = jnp.minimum(temperature * scale, advnet.LARGEST)
-        low, middle, high = jnp.quantile(shown, jnp.array([0.1, 0.5, 0.9]))
         report |= {
             "epsilon": epsilon,
-            "eta_mean": shown.mean(),
-            "eta_p10": low,
-            "eta_p50": middle,
-            "eta_p90": high,
+            **temperature_report(temperature, scale),
             "kl": dual.kl(values, weights, temperature).mean(),
             "duality_gap": (tilted - worst.value - worst.gap).mean() * steps.reward_scale,
             "branch_spread": spread.mean() * steps.reward_scale,
@@ -141,9 +190,3 @@ class Robust(Mean):
         if self.around == "taken":
             target += steps.taken - mean
         return jax.lax.stop_gradient(target), state, report
-
-
-def _spread(values: Array, weights: Array) -> Array:
-    """Standard deviation `[B]` of every row."""
-    mean = jnp.sum(weights * values, axis=1, keepdims=True)
-    return jnp.sqrt(jnp.sum(weights * (values - mean) ** 2, axis=1))

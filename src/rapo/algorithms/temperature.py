@@ -1,6 +1,6 @@
 """Where the dual temperature of a step comes from: AdvNet, a root finder, or one number that adapts.
 
-Each takes an `advnet.BranchValues` batch, which has the exact temperature of every row already, and gives
+Each takes an `advnet.TiltedRows` batch, which has the exact temperature of every row already, and gives
 temperatures `[B]`, what it has learned, and what to report. `iterations` are those of the root finder.
 """
 
@@ -28,7 +28,15 @@ class Exact:
         """Nothing to learn."""
         return ()
 
-    def __call__(self, state: Any, batch: advnet.BranchValues) -> tuple[Array, Any, Report]:
+    def acting(self, state: Any) -> Any:
+        """What of the state predictions need."""
+        return state
+
+    def predict(self, acting: Any, batch: advnet.TiltedRows) -> Array:
+        """The exact temperatures eta* `[B]`."""
+        return batch.exact
+
+    def __call__(self, state: Any, batch: advnet.TiltedRows) -> tuple[Array, Any, Report]:
         """The exact temperatures eta* `[B]`."""
         return batch.exact, state, {}
 
@@ -65,7 +73,16 @@ class AdvNet:
         layers = advnet.init(key, observation + action * self.advnet_action, self.advnet_hidden)
         return layers, optax.adam(self.advnet_rate).init(layers)
 
-    def __call__(self, state: Any, batch: advnet.BranchValues) -> tuple[Array, Any, Report]:
+    def acting(self, state: Any) -> Any:
+        """What of the state predictions need: the network."""
+        return state[0]
+
+    def predict(self, acting: Any, batch: advnet.TiltedRows) -> Array:
+        """Temperatures `[B]` as predicted, within the budget."""
+        predicted = advnet.predict(acting, batch.inputs[:, : len(acting[0]["kernel"])], batch.scale)
+        return advnet.project(predicted, batch.exact, self.projection)
+
+    def __call__(self, state: Any, batch: advnet.TiltedRows) -> tuple[Array, Any, Report]:
         """Temperatures `[B]` as predicted, within the budget; then the network learns from the batch."""
         layers, optimiser = state
         batch = batch._replace(inputs=batch.inputs[:, : len(layers[0]["kernel"])])
@@ -105,9 +122,24 @@ class Adaptive:
         """A temperature of 1 in units of one over the spread of a row, and no updates yet."""
         return jnp.ones(()), jnp.zeros(())
 
-    def __call__(self, state: Any, batch: advnet.BranchValues) -> tuple[Array, Any, Report]:
+    def acting(self, state: Any) -> Any:
+        """What of the state predictions need: the temperature."""
+        return state[0]
+
+    def predict(self, acting: Any, batch: advnet.TiltedRows) -> Array:
+        """The one temperature for all rows `[B]`."""
+        return jnp.full(batch.exact.shape, acting / batch.scale)
+
+    def __call__(self, state: Any, batch: advnet.TiltedRows) -> tuple[Array, Any, Report]:
         """The one temperature for all rows `[B]`; then it is adapted to the KL that was used."""
         eta, updates = state
-        temperature = jnp.full(len(batch.values), eta / batch.scale)
-        used = dual.kl(batch.values, batch.weights, temperature).mean()
+        temperature = self.predict(eta, batch)
+        used = batch.law.kl(temperature).mean()
         return temperature, (budget.adapt(eta, used, batch.budget, updates, self.adapt_rate), updates + 1), {}
+
+
+def temperature_report(temperature: Array, scale: Array) -> Report:
+    """What to report of temperatures `[B]`: in units of one over the `scale` `[]`, cut off at the largest."""
+    shown = jnp.minimum(temperature * scale, advnet.LARGEST)
+    low, middle, high = jnp.quantile(shown, jnp.array([0.1, 0.5, 0.9]))
+    return {"eta_mean": shown.mean(), "eta_p10": low, "eta_p50": middle, "eta_p90": high}

@@ -4,6 +4,7 @@ A command is imported when it is asked for, so that help, lists and errors answe
 """
 
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -15,6 +16,7 @@ ABOUT = "Policies that keep working when the physics changes."
 COMMANDS = {
     "tasks": ("rapo.cli.list_command:TasksCommand", "list the tasks and what is uncertain about each"),
     "options": ("rapo.cli.list_command:OptionsCommand", "list the algorithms, or the options of one"),
+    "new": ("rapo.cli.new_command:NewCommand", "write a small working robot, to be changed into yours"),
     "train": ("rapo.cli.train_command:TrainCommand", "train a policy and write its run folder"),
     "resume": ("rapo.cli.train_command:ResumeCommand", "go on with a run that was interrupted"),
     "sweep": ("", "returns over the test range of each parameter"),
@@ -36,12 +38,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if not given or given[0] in ("-h", "--help"):
-            _show_commands()
-        elif given[0] == "--version":
-            print(f"rapo {__version__}")
-        else:
-            _run(*_chosen(given))
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            if not given or given[0] in ("-h", "--help"):
+                _show_commands()
+            elif given[0] == "--version":
+                print(f"rapo {__version__}")
+            else:
+                _run(*_chosen(given))
     except InputError as error:
         print(f"rapo: {error}", file=sys.stderr)
         sys.exit(2)
@@ -75,6 +79,11 @@ def _chosen(given: list[str]) -> tuple[Any, str, list[str]]:
         return command_of(name, rest), name, rest
     module, _, kind = where.partition(":")
     return getattr(import_module(module), kind), name, rest
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    """A warning in one line, without the code that gave it."""
+    print(f"rapo: note: {message}", file=sys.stderr)
 
 
 def _run(command: Any, name: str, arguments: list[str]) -> None:

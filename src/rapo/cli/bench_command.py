@@ -28,8 +28,8 @@ class BenchCommand:
     `world`: steps per second of `step` and of `branch` (16 models) beside raw mjbatch stepping the same
     model from the same states for the same number of substeps; at 64 environments also Gymnasium's
     SyncVectorEnv and, where installed, EnvPool.
-    `train`: seconds of a whole update beside the seconds raw mjbatch needs for the physics in it, and the
-    shares of the dual solve and of AdvNet.
+    `train`: seconds of a whole update beside those of an update of PPO and those that raw mjbatch needs for
+    the physics in it, and the shares of the dual solve and of AdvNet.
     `evidence`: seconds of a sweep beside those of the raw physics in it, and seconds of a row of the value
     heatmaps beside those of the updates between two rows.
     `report`: seconds and memory of a report over many runs.
@@ -42,10 +42,9 @@ class BenchCommand:
     what: tyro.conf.Positional[Literal["world", "train", "evidence", "report", "tabular", "start"]]
     """Which part to measure."""
     tasks: tuple[str, ...] | None = None
-    """Which tasks; by default the four of Gymnasium and the quadrotor for world, Hopper and Walker2d for
-    train, Hopper for evidence."""
+    """Which tasks; by default the four of Gymnasium, and the quadrotor for world; Hopper for evidence."""
     algos: tuple[str, ...] = ("rapo", "ppo")
-    """Which algorithms (train, evidence)."""
+    """Which algorithms (train, evidence); for train with options as in rapo,law=models,models=64."""
     step: tuple[int, ...] = (64, 4096)
     """How many environments to step (world)."""
     branch: tuple[int, ...] = (64, 4096, 32768)
@@ -55,7 +54,7 @@ class BenchCommand:
     runs: int = 200
     """How many runs to report (report)."""
     seconds: float | None = None
-    """How long to measure each row, about; by default 40 for train, 60 for evidence, 8 for the others. The
+    """How long to measure each row, about; by default 20 for train, 60 for evidence, 8 for the others. The
     report is measured once."""
     json: Path | None = None
     """Also write the rows to this file."""
@@ -108,22 +107,24 @@ class BenchCommand:
         return rows
 
     def _train(self) -> "list[UpdateRow]":
-        from rapo.bench.updating import measure
+        from rapo.bench.updating import measure, parse_algo
         from rapo.cli.bench_tables import train_table
         from rapo.screen import console, progress_bar
         from rapo.training.config import make_config
+        from rapo.world.find_task import LOCOMOTION
 
-        pairs = [(task, algo) for task in self.tasks or ("hopper", "walker2d") for algo in self.algos]
+        pairs = [(task, algo) for task in self.tasks or LOCOMOTION for algo in self.algos]
         if not pairs:
             raise InputError("no tasks or no algorithms were given: give at least one of each")
         for task, algo in pairs:
-            make_config(task, algo)
+            name, options = parse_algo(algo)
+            make_config(task, name, options=options)
         rows: list[UpdateRow] = []
         with progress_bar() as progress:
             bar = progress.add_task("train", total=len(pairs))
             for task, algo in pairs:
                 progress.update(bar, description=f"{algo} on {task}")
-                rows.append(measure(task, algo, self.seconds or 40.0))
+                rows.append(measure(task, algo, self.seconds or 20.0))
                 progress.advance(bar)
         console.print(train_table(rows))
         return rows

@@ -17,7 +17,7 @@ class DemoCommand:
     A demo that was interrupted goes on where it stopped; a finished one is measured and reported again.
     """
 
-    steps: int = 300_000
+    steps: int = 1_000_000
     """Environment steps that each of the two trains for."""
     seed: int = 0
     """Seed of all random numbers."""

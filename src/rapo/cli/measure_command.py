@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from rapo.cli.own_code import ALGO, TASK, own_code
 from rapo.errors import unknown
 from rapo.evaluation.measurement import Measurement, all_measurements, load_name, measure
 from rapo.files import check_writable, write_atomically
@@ -17,7 +18,6 @@ from rapo.screen import console, progress_bar
 from rapo.world.find_task import find_task
 
 CSV = "Also write the rows of all runs to this file."
-TASK = "The task of the runs as FILE:CLASS, where it is not built in."
 
 
 def command_of(name: str, words: Sequence[str]) -> type[Any]:
@@ -60,6 +60,7 @@ def _usual_command(measurement: Measurement) -> type[Any]:
             ("settings", settings, field(default_factory=measurement.settings)),
             ("csv", Annotated[Path | None, tyro.conf.arg(help=CSV)], field(default=None)),
             ("task", Annotated[str | None, tyro.conf.arg(help=TASK)], field(default=None)),
+            ("algo", Annotated[str | None, tyro.conf.arg(help=ALGO)], field(default=None)),
         ],
         namespace={"run": lambda self: _measure(measurement, self)},
         frozen=True,
@@ -72,7 +73,7 @@ def _measure(measurement: Measurement, asked: Any) -> None:
     """Measure run by run with a progress bar, then print the table and write the file."""
     from rich.markup import escape
 
-    runs = trained_runs(asked.runs, None if asked.task is None else find_task(asked.task)())
+    runs = trained_runs(asked.runs, *own_code(asked.task, asked.algo))
     if asked.csv is not None:
         check_writable(asked.csv)
     tasks = [run.config().task for run in runs]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import tyro
 
+from rapo.cli.own_code import own_code
 from rapo.errors import InputError
 from rapo.runs.start import SAVE_EVERY, resume, start
 from rapo.screen import console
 from rapo.training.config import make_config
 from rapo.world.engines import ENGINE
-from rapo.world.find_task import find_task
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class TrainCommand:
     task: tyro.conf.Positional[str]
     """What to learn: one of `rapo tasks`, or a task of your own as FILE:CLASS."""
     algo: str = "rapo"
-    """How; `rapo options` lists the algorithms."""
+    """How: one of `rapo options`, or an algorithm of your own as FILE:NAME."""
     steps: int = 1_000_000
     """Environment steps to learn from; branches come on top of them."""
     seed: int = 0
@@ -62,13 +62,15 @@ class ResumeCommand:
     """The run folder."""
     task: str | None = None
     """The task of the run as FILE:CLASS, where it is not built in."""
+    algo: str | None = None
+    """The algorithm of the run as FILE:NAME, where it is not built in."""
     save_every: int = SAVE_EVERY
     """Updates between checkpoints."""
 
     def run(self) -> None:
         """Train what is left."""
-        task = None if self.task is None else find_task(self.task)()
-        run = resume(self.run_folder, task=task, save_every=self.save_every)
+        task, algo = own_code(self.task, self.algo)
+        run = resume(self.run_folder, task=task, algo=algo, save_every=self.save_every)
         console.print(f"Run: {run.folder}", soft_wrap=True, markup=False)
 
 

@@ -20,6 +20,7 @@ from rapo.training.config import Config, Settings, identity, make_config
 from rapo.training.options import options, shown_value
 from rapo.world.find_task import TASKS, find_task
 from rapo.world.task import Task
+from rapo.world.user_code import is_code
 
 REQUIRED = ("tasks", "algorithms", "seeds", "steps")
 KEYS = (*REQUIRED, "out", "options", "algorithm")
@@ -86,7 +87,7 @@ def _grid(path: Path, said: Mapping[str, Any]) -> Grid:
     for key in REQUIRED:
         if key not in said:
             raise InputError(f"key {key} is missing: needed are {', '.join(REQUIRED)}")
-    algorithms = _names(said, "algorithms", ALGORITHMS)
+    algorithms = _algorithms(said)
     seeds = _list("seeds", said["seeds"], "whole numbers")
     for seed in seeds:
         check_seed(_whole("seeds", seed, 0))
@@ -98,7 +99,7 @@ def _grid(path: Path, said: Mapping[str, Any]) -> Grid:
         GridRun(task, algo, steps, seed, chosen, group, Path(out) / kind.name / group / f"seed-{seed}")
         for task, kind in tasks.items()
         for algo, choices in _options(said, algorithms).items()
-        for group, chosen in _combinations(algo, choices)
+        for group, chosen in _combinations(find_algorithm(algo).name, choices)
         for seed in seeds
     ]
     _check_distinct(runs)
@@ -160,6 +161,19 @@ def _tasks(said: Mapping[str, Any]) -> dict[str, type[Task]]:
     return {name: find_task(name) for name in names}
 
 
+def _algorithms(said: Mapping[str, Any]) -> list[str]:
+    """The algorithms of a grid, each a built-in one or FILE:NAME."""
+    names = _list("algorithms", said["algorithms"], "names")
+    for name in names:
+        if not isinstance(name, str):
+            known = ", ".join(ALGORITHMS)
+            raise InputError(f"key algorithms has {name!r} in it: allowed are {known}, or FILE:NAME")
+        if not is_code(name):
+            _check_keys("name under algorithms", [name], ALGORITHMS)
+        find_algorithm(name)
+    return names
+
+
 def _measurements(
     said: Mapping[str, Any], tasks: Sequence[type[Task]], known: Mapping[str, Measurement]
 ) -> dict[str, dict[str, Any]]:
@@ -200,15 +214,6 @@ def _table(said: Mapping[str, Any], key: str, within: str = "") -> Mapping[str, 
     if not isinstance(value, dict):
         raise InputError(f"key {within}{key} is {value!r}: allowed is a table, [{within}{key}]")
     return value
-
-
-def _names(said: Mapping[str, Any], key: str, known: Iterable[str], within: str = "") -> list[str]:
-    names = _list(f"{within}{key}", said[key], "names")
-    for name in names:
-        if not isinstance(name, str):
-            raise InputError(f"key {within}{key} has {name!r} in it: allowed are {', '.join(known)}")
-    _check_keys(f"name under {within}{key}", names, known)
-    return names
 
 
 def _list(what: str, value: Any, of: str) -> list[Any]:

@@ -15,6 +15,7 @@ from rapo.errors import BusyError, InputError, TrainingError
 from rapo.evaluation.measurement import Measurement, measure, measurements_of
 from rapo.files import write_atomically
 from rapo.grids.grid_file import Grid, GridRun
+from rapo.heavy import free_compiled
 from rapo.runs.checkpoint import read_facts
 from rapo.runs.metrics import read_metrics
 from rapo.runs.run import CHECKPOINT, CONFIG, FAILURE, Run, check_same
@@ -52,7 +53,7 @@ def do_run(
             done.append("trained")
         made: set[str] = set()
         config = planned.config()
-        run = Run(planned.folder, config.task)
+        run = Run(planned.folder, config.task, config.algorithm)
         for measurement, settings in _asked(planned, grid):
             outdated = not made.isdisjoint(measurement.after)
             if outdated or not measurement.is_done(planned.folder, settings, config.task, config.updates):
@@ -66,6 +67,8 @@ def do_run(
     except Exception as error:
         failure = record_failure(planned, _sentence(error))
         return Outcome(planned, tuple(done), perf_counter() - began, failure)
+    finally:
+        free_compiled()
     return Outcome(planned, tuple(done), perf_counter() - began)
 
 
@@ -126,6 +129,7 @@ def _train(planned: GridRun, threads: int, save_every: int, watch: Watch) -> boo
     resume(
         planned.folder,
         task=config.task,
+        algo=config.algorithm,
         threads=threads,
         save_every=save_every,
         display=lambda _: advance(),
@@ -136,7 +140,7 @@ def _train(planned: GridRun, threads: int, save_every: int, watch: Watch) -> boo
 def _check_config(planned: GridRun) -> None:
     """Refuse a folder that holds a run of other settings than the grid's."""
     config = planned.config()
-    found = Run(planned.folder, config.task).config().describe()
+    found = Run(planned.folder, config.task, config.algorithm).config().describe()
     check_same(f"folder '{planned.folder}' holds another run", found, config.describe())
 
 

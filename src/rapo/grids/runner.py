@@ -24,7 +24,7 @@ from rapo.grids.grid_run import Outcome, Watch, do_run, record_failure, state
 from rapo.grids.ray_pool import Died, each
 from rapo.runs.start import SAVE_EVERY, check_interval
 from rapo.screen import duration, progress_bar
-from rapo.world.find_task import absolute_task
+from rapo.world.user_code import absolute_code
 
 __all__ = ["Grid", "Outcome", "failures", "read_grid", "run_grid", "status"]
 
@@ -103,7 +103,16 @@ def _here(grid: Grid, save_every: int, watches: Callable[[GridRun], Watch]) -> G
 def _on_ray(grid: Grid, address: str | None, save_every: int) -> Generator[Outcome]:
     plain = replace(grid, runs=())
     jobs = [
-        (replace(run, task=absolute_task(run.task), folder=run.folder.absolute()), plain, save_every)
+        (
+            replace(
+                run,
+                task=absolute_code(run.task),
+                algo=absolute_code(run.algo),
+                folder=run.folder.absolute(),
+            ),
+            plain,
+            save_every,
+        )
         for run in grid.runs
     ]
     for place, result in each(_work, jobs, address):

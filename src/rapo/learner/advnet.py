@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from rapo.heavy import Array, jax, jnp, optax
-from rapo.learner import dual
 from rapo.learner.networks import HIDDEN, Layers, forward, init_layers
+from rapo.learner.tilted_laws import Law
 
 LARGEST = 100.0
 """The largest temperature AdvNet gives, in units of one over the scale."""
@@ -23,19 +23,17 @@ Projection = Literal["feasible", "tight"]
 Loss = Literal["surrogate", "supervised"]
 
 
-class BranchValues(NamedTuple):
-    """A batch of branch values, with what AdvNet sees and learns from."""
+class TiltedRows(NamedTuple):
+    """A batch of laws to tilt, with what AdvNet sees and learns from."""
 
     inputs: Array
     """`[B, inputs]`, observations, with or without the actions."""
-    values: Array
-    """`[B, K]`, the value of each branch."""
-    weights: Array
-    """`[B, K]` or `[K]`, the weight of each branch."""
+    law: Law
+    """What is tilted in each row: branch values with their weights, or a box of dynamics."""
     budget: Array
     """`[]`, epsilon, the KL budget of a row."""
     scale: Array
-    """`[]`, a typical spread of a row of values."""
+    """`[]`, a typical spread of the values of a row."""
     exact: Array
     """`[B]`, eta*, the exact temperature of every row."""
 
@@ -60,7 +58,7 @@ def project(predicted: Array, exact: Array, projection: Projection = "feasible")
 
 def loss(
     layers: Layers,
-    batch: BranchValues,
+    batch: TiltedRows,
     *,
     kind: Loss = "surrogate",
     projection: Projection = "feasible",
@@ -72,10 +70,10 @@ def loss(
     if kind == "supervised":
         wanted = jnp.minimum(batch.exact, LARGEST / batch.scale)
         return jnp.mean((predicted - wanted) ** 2) * batch.scale**2
-    value = dual.soft if lowers == "soft" else _tilted
-    used = dual.kl(batch.values, batch.weights, predicted)
+    value = batch.law.soft if lowers == "soft" else batch.law.tilted
+    used = batch.law.kl(predicted)
     over = jnp.maximum(used - batch.budget, 0)
-    lowered = value(batch.values, batch.weights, project(predicted, batch.exact, projection))
+    lowered = value(project(predicted, batch.exact, projection))
     return jnp.mean(lowered) / batch.scale + penalty * jnp.mean(over**2)
 
 
@@ -83,7 +81,7 @@ def update(
     layers: Layers,
     optimiser: optax.GradientTransformation,
     state: optax.OptState,
-    batch: BranchValues,
+    batch: TiltedRows,
     steps: int,
     **options: Any,
 ) -> tuple[Layers, optax.OptState, Array]:
@@ -97,7 +95,3 @@ def update(
 
     (layers, state), losses = jax.lax.scan(once, (layers, state), length=steps)
     return layers, state, losses[-1]
-
-
-def _tilted(values: Array, weights: Array, temperature: Array) -> Array:
-    return jnp.sum(dual.tilt(values, weights, temperature) * values, axis=-1)

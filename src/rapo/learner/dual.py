@@ -12,6 +12,7 @@ it holds for every eta that tilted = soft - KL/eta, and KL grows with eta at the
 All functions take values `[..., K]`, weights `[..., K]` or `[K]`, temperatures and budgets `[...]`.
 """
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from rapo.heavy import Array, jax, jnp
@@ -275,18 +276,39 @@ def _tilted_exponent(exponent: Array, weights: Array) -> tuple[Array, Array, Arr
 def _root(scaled: Array, weights: Array, budget: Array, iterations: int) -> Array:
     """The temperature `[...]` at which the KL of standardised rows meets the budget.
 
-    Newton's method on sqrt(2 KL), which is the temperature itself while that is small, inside a bracket
-    that shrinks; a step that would leave the bracket goes to its geometric middle instead. KL is at most the
-    temperature times how far the mean falls, and the mean can't fall below the lowest value: so the budget
-    over the depth of the lowest value bounds the root from below, however rare that value is.
+    KL is at most the temperature times how far the mean falls, and the mean can't fall below the lowest
+    value: so the budget over the depth of the lowest value bounds the root from below, however rare that
+    value is.
+    """
+
+    def used_and_variance(temperature: Array) -> tuple[Array, Array]:
+        q, used = _tilt(scaled, weights, temperature)
+        mean = jnp.sum(q * scaled, axis=-1, keepdims=True)
+        return used, jnp.sum(q * (scaled - mean) ** 2, axis=-1)
+
+    depth = -jnp.min(jnp.where(_broadcast(weights, scaled) > 0, scaled, jnp.inf), axis=-1)
+    lowest = budget / jnp.where(depth > 0, depth, 1)
+    return meet_budget(used_and_variance, budget, lowest, _sharpest(scaled), iterations)
+
+
+def meet_budget(
+    used_and_variance: Callable[[Array], tuple[Array, Array]],
+    budget: Array,
+    lowest: Array,
+    sharpest: float,
+    iterations: int,
+) -> Array:
+    """The temperature `[...]` between `lowest` `[...]` and `sharpest` at which a KL meets the budget `[...]`.
+
+    used_and_variance: the KL at a temperature, and the variance there of values whose standard deviation is
+    1 at temperature 0. Newton's method on sqrt(2 KL), which is the temperature itself while that is small,
+    inside a bracket that shrinks; a step that would leave the bracket goes to its geometric middle instead.
     """
     goal = jnp.sqrt(2 * budget)
 
     def improve(_: int, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         temperature, low, high = state
-        q, used = _tilt(scaled, weights, temperature)
-        mean = jnp.sum(q * scaled, axis=-1, keepdims=True)
-        variance = jnp.sum(q * (scaled - mean) ** 2, axis=-1)
+        used, variance = used_and_variance(temperature)
         reached = jnp.sqrt(2 * used)
         low = jnp.where(used < budget, temperature, low)
         high = jnp.where(used < budget, high, temperature)
@@ -297,9 +319,7 @@ def _root(scaled: Array, weights: Array, budget: Array, iterations: int) -> Arra
         middle = jnp.sqrt(low * high)
         return jnp.where(done, temperature, jnp.where(inside, newton, middle)), low, high
 
-    depth = -jnp.min(jnp.where(_broadcast(weights, scaled) > 0, scaled, jnp.inf), axis=-1)
-    sharpest = _sharpest(scaled)
-    low = jnp.clip(budget / jnp.where(depth > 0, depth, 1), 1e-30, sharpest)
+    low = jnp.clip(lowest, 1e-30, sharpest)
     high = jnp.full_like(low, sharpest)
     start = jnp.clip(goal, low, high)
     return jax.lax.fori_loop(0, iterations, improve, (start, low, high))[0]

@@ -54,7 +54,12 @@ def deviation(running: Running) -> Array:
 
 def normalise(running: Running, rows: Array) -> Array:
     """Rows `[..., size]` in standard units, clipped to `LIMIT`."""
-    return jnp.clip((rows - running.mean) / deviation(running), -LIMIT, LIMIT)
+    return standardise(running.mean, deviation(running), rows)
+
+
+def standardise(mean: Array, spread: Array, rows: Array) -> Array:
+    """Rows `[..., size]` in units of a standard deviation from a mean, both `[size]`, clipped to `LIMIT`."""
+    return jnp.clip((rows - mean) / spread, -LIMIT, LIMIT)
 
 
 class RewardScale(NamedTuple):

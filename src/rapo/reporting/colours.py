@@ -48,6 +48,7 @@ _KNOWN = (
     "rapo-no-boltzmann",
     "rapo-no-both",
     "rapo-mean",
+    "rapo-paper",
 )
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "x", "cross", "star", "hexagon")
 """As plotly calls them."""

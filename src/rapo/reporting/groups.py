@@ -110,6 +110,7 @@ def _with_common_settings(records: list[RunRecord], notes: list[str]) -> list[Ru
                 notes.append(
                     f"Run '{record.folder}' was not swept at all the {len(usual)} settings of other runs on "
                     f"{task} and is not ranked with them. Sweep it again with: rapo sweep {record.folder}"
+                    f"{record.flags}"
                 )
     return [replace(record, compared=found.get(record.folder)) for record in records]
 

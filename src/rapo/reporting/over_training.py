@@ -52,7 +52,7 @@ def training(comparison: Comparison) -> Figure | None:
 def heatmaps(comparison: Comparison) -> Figure | None:
     """What the critic thinks of every scale as training goes on, with the scale it likes best."""
     choices = {}
-    for m in _leader_first(comparison):
+    for m in leader_first(comparison):
         run = next((run for run in m.group.runs if "heatmap" in run.results), None)
         panels = [] if run is None else heatmap_panels(run)
         if run is not None and panels:
@@ -68,7 +68,7 @@ def heatmaps(comparison: Comparison) -> Figure | None:
     )
 
 
-def _leader_first(comparison: Comparison) -> list[GroupScores]:
+def leader_first(comparison: Comparison) -> list[GroupScores]:
     """The groups in the order in which they can be chosen."""
     return sorted(comparison.groups, key=lambda m: m not in comparison.ranking[:1])
 
@@ -81,7 +81,7 @@ def choice(run: RunRecord, m: GroupScores) -> str:
 def heatmap_panels(run: RunRecord) -> list[dict[str, Any]]:
     """A panel for each parameter; none where nothing was recorded."""
     records = run.results["heatmap"]
-    records = [records[i] for i in _thin(len(records), COLUMNS)]
+    records = [records[i] for i in thin(len(records), COLUMNS)]
     names = [name for name in run.ranges if records and all(name in r["values"] for r in records)]
     panels = []
     for name in names:
@@ -115,13 +115,13 @@ def heatmap_panels(run: RunRecord) -> list[dict[str, Any]]:
 def mixtures(comparison: Comparison) -> Figure | None:
     """The weights of the models over training, and how many of them are in play."""
     choices = {}
-    for m in _leader_first(comparison):
+    for m in leader_first(comparison):
         run = m.group.finished[0]
         table = run.metrics.drop_nulls(["mixture", "mixture_entropy"])
         if not len(table) or len(table["mixture"][-1]) < 2:
             continue
         table = table.filter(pl.col("mixture").list.len() == len(table["mixture"][-1]))
-        table = table[_thin(len(table), COLUMNS)]
+        table = table[thin(len(table), COLUMNS)]
         weights = np.array(table["mixture"].to_list())
         steps = table["steps"].to_list()
         choices[choice(run, m)] = [
@@ -135,7 +135,7 @@ def mixtures(comparison: Comparison) -> Figure | None:
                 "rows": list(range(1, weights.shape[1] + 1)),
                 "cells": [[short(w) for w in row] for row in weights.T.tolist()],
             },
-            _lines(
+            lines_panel(
                 "models in play",
                 "exp of entropy",
                 steps,
@@ -156,14 +156,14 @@ def mixtures(comparison: Comparison) -> Figure | None:
 def temperatures(comparison: Comparison) -> Figure | None:
     """Temperature and budget use over training."""
     choices = {}
-    for m in _leader_first(comparison):
+    for m in leader_first(comparison):
         run = m.group.finished[0]
         table = run.metrics.drop_nulls(["eta_p50", "kl"])
         if not len(table):
             continue
-        table = table[_thin(len(table), POINTS)]
+        table = table[thin(len(table), POINTS)]
         steps = table["steps"].to_list()
-        temperature = _lines("temperature", "eta", steps, {"median": table["eta_p50"].to_numpy()})
+        temperature = lines_panel("temperature", "eta", steps, {"median": table["eta_p50"].to_numpy()})
         temperature["lines"][0] |= {
             "low": [short(x) for x in table["eta_p10"].to_list()],
             "high": [short(x) for x in table["eta_p90"].to_list()],
@@ -172,7 +172,7 @@ def temperatures(comparison: Comparison) -> Figure | None:
         used = {"KL used": table["kl"].to_numpy()}
         if table["epsilon"].null_count() == 0:
             used["budget epsilon"] = table["epsilon"].to_numpy()
-        choices[choice(run, m)] = [temperature, _lines("budget use", "KL", steps, used)]
+        choices[choice(run, m)] = [temperature, lines_panel("budget use", "KL", steps, used)]
     if not choices:
         return None
     return Figure(
@@ -183,7 +183,7 @@ def temperatures(comparison: Comparison) -> Figure | None:
     )
 
 
-def _lines(
+def lines_panel(
     title: str, y: str, steps: list[int], lines: dict[str, Any], limits: tuple[float, float] | None = None
 ) -> dict[str, Any]:
     """A panel of lines over steps that belong to no group."""
@@ -227,7 +227,7 @@ def _smoothed(values: np.ndarray) -> np.ndarray:
     return (sums[high] - sums[low]) / (high - low)
 
 
-def _thin(length: int, most: int) -> list[int]:
+def thin(length: int, most: int) -> list[int]:
     """Evenly spaced places, the last one among them."""
     if length <= most:
         return list(range(length))

@@ -19,8 +19,8 @@ from rapo.evaluation.measurement import Measurement
 from rapo.reporting.sweep_scores import Range, settings
 from rapo.runs.checkpoint import read_facts
 from rapo.runs.metrics import FILE as METRICS
-from rapo.runs.run import CHECKPOINT, CONFIG, FAILURE
-from rapo.training.config import changed_options, default_options, identity
+from rapo.runs.run import CHECKPOINT, CONFIG, FAILURE, code_flags
+from rapo.training.config import changed_options, default_options, identity, up_to_date
 
 METRICS_SCHEMA: dict[str, Any] = {
     "update": pl.Int64,
@@ -39,6 +39,8 @@ METRICS_SCHEMA: dict[str, Any] = {
     "mixture_entropy": pl.Float64,
     "mixture_kl": pl.Float64,
     "mixture": pl.List(pl.Float64),
+    "sensitivity": pl.List(pl.Float64),
+    "sensitivity_r2": pl.Float64,
 }
 NEEDED = ("update", "steps", "seconds_physics", "seconds_branch", "seconds_learning")
 
@@ -63,6 +65,10 @@ class RunRecord:
     """All that decides what the run learns but its seed: options, parts, dynamics and steps, as text."""
     metrics: pl.DataFrame
     """A row for each update."""
+    flags: str = ""
+    """What commands need to be told of it: where its task and algorithm are, if they are not built in."""
+    movable: tuple[str, ...] = ()
+    """The parameters that sensitivities are about, in their order in the metrics."""
     results: dict[str, Any] = field(default_factory=dict)
     """What was measured of the policy as it is now: the result of each measurement, by its name."""
     settings: pl.DataFrame | None = None
@@ -100,7 +106,7 @@ def read_run(folder: Path, measurements: Mapping[str, Measurement], notes: list[
     if not record.finished:
         notes.append(
             f"Run '{folder}' is not finished: it has learned from {record.steps:,} of {record.planned:,} "
-            f"steps. Go on with: rapo resume {folder}"
+            f"steps. Go on with: rapo resume {folder}{record.flags}"
         )
     return record
 
@@ -147,7 +153,7 @@ class _noting(suppress):  # noqa: N801
 def _configured(folder: Path) -> RunRecord:
     """What the configuration of a run says."""
     try:
-        said = json.loads((folder / CONFIG).read_bytes())
+        said = up_to_date(json.loads((folder / CONFIG).read_bytes()))
         task, algo = str(said["task"]), str(said["algo"])
         defaults = default_options(task, algo, said.get("task_options"))
         options = defaults | dict(said["options"])
@@ -168,6 +174,8 @@ def _configured(folder: Path) -> RunRecord:
             planned,
             json.dumps(decided, sort_keys=True),
             pl.DataFrame(schema=METRICS_SCHEMA),
+            code_flags(said),
+            tuple(str(name) for name in said.get("movable", ())),
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
         raise InputError(f"{CONFIG} of run '{folder}' is damaged: it can't be read") from None
@@ -198,6 +206,6 @@ def _is_current(record: RunRecord, measurement: Measurement, result: Any, notes:
         return True
     notes.append(
         f"Run '{record.folder}' was {measurement.done} after {updates:,} updates and has learned from "
-        f"{learned:,}: that was left out. Do it again with: {measurement.hint(record.folder)}"
+        f"{learned:,}: that was left out. Do it again with: {measurement.hint(record.folder)}{record.flags}"
     )
     return False

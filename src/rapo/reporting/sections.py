@@ -16,6 +16,7 @@ from rapo.reporting.report_page import Block, Section
 from rapo.reporting.showing import Showing
 from rapo.reporting.sweep_scores import KEPT
 from rapo.reporting.tables import Table
+from rapo.reporting.uncertainty import uncertainty_figure, uncertainty_table
 
 PRINTED = 4
 """Heatmaps of a task that are drawn for print, at most; the page has them all."""
@@ -107,8 +108,9 @@ def _training_blocks(showing: Showing) -> list[Block]:
         Block(
             "Temperature and budget use",
             figure=over_training.temperatures(comparison),
-            missing="training with robust targets records them, `rapo train TASK --algo rapo`",
+            missing="training against an adversary records them, `rapo train TASK --algo rapo`",
         ),
+        _uncertainty(comparison, output),
         _ensemble_size(comparison, output),
         _learning(comparison, output),
         _cost(comparison, output),
@@ -241,6 +243,17 @@ def _ensemble_size(comparison: Comparison, output: Output) -> Block:
         tables.sensitivity(comparison),
         "K models in the ensemble, m of them drawn for each target, as normalised return: mean ± deviation.",
         "swept runs that differ in `models` or `samples` are needed, `rapo grid FILE` makes them",
+    )
+
+
+def _uncertainty(comparison: Comparison, output: Output) -> Block:
+    table = uncertainty_table(comparison)
+    return Block(
+        "Which uncertainty matters?",
+        figure=uncertainty_figure(comparison),
+        table=table,
+        missing="training with sensitivities records it, `rapo train TASK --algo rapo`",
+        files=output.table(comparison.task, table),
     )
 
 

@@ -28,6 +28,7 @@ class _Facts:
         self.total = config.updates
         self.steps = config.updates * config.steps_per_update
         self.update = 0
+        self._names = [config.task.dynamics.names[i] for i in config.task.dynamics.movable]
         self._returns: deque[tuple[float, int]] = deque(maxlen=20)
         self._times: deque[tuple[float, int]] = deque(maxlen=11)
 
@@ -40,6 +41,10 @@ class _Facts:
         shown = {"steps": f"{metrics['steps']:,} of {self.steps:,}", "return": self._return()}
         if "robust_gap" in metrics:
             shown["robust gap"] = f"{metrics['robust_gap']:.3g}"
+        if "sensitivity" in metrics:
+            shown["what matters"] = _shares(self._names, metrics["sensitivity"])
+            poor = " (too low to trust the directions)" if metrics["sensitivity_poor"] else ""
+            shown["sensitivities"] = f"R2 {metrics['sensitivity_r2']:.2f}{poor}"
         if len(metrics.get("mixture", ())) > 1:
             shown["mixture"] = _bars(metrics["mixture"])
         (t0, s0), (t1, s1) = self._times[0], self._times[-1]
@@ -83,6 +88,13 @@ def shown(config: Config, console: Console) -> Generator[Display]:
             )
 
         yield panel
+
+
+def _shares(names: list[str], sizes: list[float]) -> str:
+    """Parameters by their share in the sensitivity of the value, the largest first."""
+    total = sum(sizes) or 1.0
+    ordered = sorted(zip(names, sizes, strict=True), key=lambda pair: -pair[1])
+    return ", ".join(f"{name} {size / total:.0%}" for name, size in ordered)
 
 
 def _bars(weights: list[float]) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol
+from warnings import warn
 
 import numpy as np
 
@@ -29,13 +30,14 @@ from rapo.runs.interrupt import interrupts
 from rapo.runs.metrics import MetricsWriter, read_metrics
 from rapo.runs.state import gather, restore
 from rapo.training.actor import Actor, actor
-from rapo.training.config import Config, identity, make_config
+from rapo.training.config import Config, identity, make_config, up_to_date
 from rapo.training.loop import Training
 from rapo.world.engines import ENGINE
-from rapo.world.find_task import TASKS
+from rapo.world.fingerprint import check_unchanged, fingerprint
 from rapo.world.task import Task
 
 CONFIG, CHECKPOINT, FAILURE = "config.json", "checkpoint.safetensors", "failure.txt"
+KINDS = {"task": "task", "algo": "algorithm"}
 
 
 class Display(Protocol):
@@ -58,11 +60,15 @@ class Run:
         """What the run was made with."""
         path = _config_file(self.folder)
         try:
-            said = json.loads(path.read_bytes())
+            said = up_to_date(json.loads(path.read_bytes()))
             task = said["task"] if self.task is None else self.task
-            if self.task is None and task not in TASKS and said.get("task_source"):
-                raise InputError(f"task '{task}' is not built in: name it with --task {said['task_source']}")
             algo = said["algo"] if self.algo is None else self.algo
+            for given, kind, flag in ((self.task, "task", "--task"), (self.algo, "algo", "--algo")):
+                source = said.get(f"{kind}_source")
+                if given is None and source:
+                    raise InputError(
+                        f"{KINDS[kind]} '{said[kind]}' is not built in: name it with {flag} {source}"
+                    )
             return make_config(
                 task,
                 algo,
@@ -90,16 +96,22 @@ class Run:
         if not isinstance(was, dict) or "options" not in was or not isinstance(counters, dict):
             raise InputError(f"checkpoint of run '{self.folder}' lacks its configuration or its counters")
         check_same(f"checkpoint of run '{self.folder}' belongs to another run", was, config.describe())
+        self._check_task(facts.get("task"), config.task)
         training = Training(config, threads)
         restore(training, arrays, counters)
         return training
 
+    def _check_task(self, was: Any, task: Task) -> None:
+        """Refuse a task that has changed since the checkpoint, and warn if only its file has."""
+        whose = f"task '{task.name}' of run '{self.folder}'"
+        if isinstance(was, dict) and not check_unchanged(whose, was, task) and task.source is not None:
+            warn(f"file of {whose} has changed since the run was trained, and does the same", stacklevel=3)
+
     def check_trained(self) -> None:
         """Refuse a run that never saved: it has no policy to look at."""
         if _config_file(self.folder).exists() and not (self.folder / CHECKPOINT).exists():
-            raise InputError(
-                f"run '{self.folder}' has no checkpoint yet: go on with {resume_hint(self.folder, self.task)}"
-            )
+            hint = resume_hint(self.folder, self.task, self.algo)
+            raise InputError(f"run '{self.folder}' has no checkpoint yet: go on with {hint}")
 
     def trained(self, threads: int = 0) -> Training:
         """The run as it was when it last saved, refused if it never did."""
@@ -112,19 +124,28 @@ class Run:
         return actor(training.config.task, training.learner)
 
 
-def resume_hint(folder: Path, task: Task | None) -> str:
+def resume_hint(folder: Path, task: Task | None, algo: Algorithm | None = None) -> str:
     """The command that goes on with a run."""
-    return f"rapo resume {folder}{'' if task is None or task.source is None else f' --task {task.source}'}"
+    named = {"task_source": task and task.source, "algo_source": algo and algo.source}
+    return f"rapo resume {folder}{code_flags(named)}"
 
 
-def trained_runs(folders: Sequence[Path], task: Task | None = None) -> list[Run]:
+def code_flags(described: Mapping[str, Any]) -> str:
+    """The flags that name the code of a run, as commands need them; none if all of it is built in."""
+    sources = ((kind, described.get(f"{kind}_source")) for kind in KINDS)
+    return "".join(f" --{kind} {source}" for kind, source in sources if source)
+
+
+def trained_runs(
+    folders: Sequence[Path], task: Task | None = None, algo: Algorithm | None = None
+) -> list[Run]:
     """The runs of these folders, refused before any work if one of them has no policy to measure.
 
-    task: of runs whose task is not built in.
+    task, algo: of runs whose task or algorithm is not built in.
     """
     if not folders:
         raise InputError("no runs were given: give the folders of one or more")
-    runs = [Run(folder, task) for folder in folders]
+    runs = [Run(folder, task, algo) for folder in folders]
     for run in runs:
         run.config()
         run.check_trained()
@@ -137,7 +158,7 @@ def create(config: Config, folder: Path) -> Run:
         if folder.exists() and (not folder.is_dir() or any(p.name[0] != "." for p in folder.iterdir())):
             raise InputError(
                 f"run folder '{folder}' exists and is not empty: give another one, or go on with "
-                f"{resume_hint(folder, config.task)}"
+                f"{resume_hint(folder, config.task, config.algorithm)}"
             )
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -153,9 +174,9 @@ def save(training: Training, folder: Path) -> None:
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise _went_wrong(name, "not finite", training.updates, folder)
-    write_checkpoint(
-        folder / CHECKPOINT, arrays, {"config": training.config.describe(), "counters": counters}
-    )
+    config = training.config
+    facts = {"config": config.describe(), "counters": counters, "task": fingerprint(config.task)}
+    write_checkpoint(folder / CHECKPOINT, arrays, facts)
 
 
 def drive(training: Training, folder: Path, display: Display, save_every: int) -> None:
@@ -174,7 +195,7 @@ def drive(training: Training, folder: Path, display: Display, save_every: int) -
                 heatmap.sync()
                 save(training, folder)
             if interrupted():
-                hint = resume_hint(folder, training.config.task)
+                hint = resume_hint(folder, training.config.task, training.config.algorithm)
                 raise Interrupted(f"saved after {training.steps:,} steps: go on with {hint}")
 
 

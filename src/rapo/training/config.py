@@ -9,13 +9,13 @@ from operator import index
 from typing import Annotated, Any, SupportsIndex
 
 from rapo.algorithms import ALGORITHMS, find_algorithm
-from rapo.algorithms.draws import Ensemble
-from rapo.algorithms.mixture import Boltzmann
 from rapo.algorithms.spec import Algorithm
 from rapo.errors import InputError
 from rapo.learner.networks import HIDDEN
 from rapo.learner.ppo_update import PpoSettings
 from rapo.ranges import AT_LEAST_1, DISCOUNT, NOT_NEGATIVE, POSITIVE, SHARE, check_ranges, check_seed
+from rapo.training.combinations import check_combination
+from rapo.training.given_models import with_given_models
 from rapo.training.options import NOT_LEARNED, options, parts, shown_value, values, with_options
 from rapo.world.engines import ENGINE, check_engine
 from rapo.world.find_task import TASKS, find_task
@@ -74,13 +74,7 @@ class Config:
         check_engine(self.engine)
         if self.steps < 1:
             raise InputError(f"{self.steps} steps were asked for: allowed are whole numbers from 1")
-        draws, mixture = self.algorithm.dynamics, self.algorithm.mixture
-        nominal = isinstance(draws, Ensemble) and draws.rollout == "nominal"
-        if nominal and isinstance(mixture, Boltzmann) and mixture.score == "played":
-            raise InputError(
-                "score=played needs episodes played under the models, and rollout is nominal: "
-                "allowed is rollout=mixture, or another score"
-            )
+        check_combination(self.algorithm, self.task, self.steps_per_update)
 
     @property
     def steps_per_update(self) -> int:
@@ -112,7 +106,9 @@ class Config:
             "options": {**values(self.settings), **values(self.algorithm)},
             "task_options": dict(self.task.options),
             "task_source": self.task.source,
+            "algo_source": self.algorithm.source or None,
             "parts": parts(self.algorithm),
+            "movable": [self.task.dynamics.names[i] for i in self.task.dynamics.movable],
             "dynamics": {
                 p.name: {
                     "fields": list(p.fields),
@@ -143,8 +139,9 @@ def make_config(
         raise InputError(f"algorithm {algo!r} was given: allowed are the name of one, or a rapo.Algorithm")
     whole_steps, whole_seed = _whole("steps", steps), _whole("seed", seed)
     usual = _Both(with_options(Settings(), f"task '{kind.name}'", kind.options), algorithm)
-    both = with_options(usual, f"algorithm '{algorithm.name}'", options or {})
     made = kind() if isinstance(kind, type) else kind
+    chosen = with_given_models(options or {}, made.dynamics)
+    both = with_options(usual, f"algorithm '{algorithm.name}'", chosen)
     return Config(made, both.algorithm, both.settings, whole_steps, whole_seed, engine)
 
 
@@ -170,17 +167,37 @@ def changed_options(chosen: Mapping[str, Any], defaults: Mapping[str, Any]) -> d
     }
 
 
+RENAMED = {
+    name: name.replace("rapo", "rapo-paper") for name in ("rapo", "rapo-no-advnet", "rapo-no-boltzmann")
+}
+"""What algorithms of branch targets are called since `rapo` has tilted rollouts."""
+
+
+def up_to_date(described: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of a run of an earlier version, with the names and options of this one."""
+    now = dict(described)
+    parts = now.get("parts")
+    if isinstance(parts, Mapping) and "targets" in parts and parts["targets"] == "Robust":
+        now["algo"] = RENAMED.get(now.get("algo", ""), now.get("algo"))
+    known, given = ALGORITHMS.get(str(now.get("algo"))), now.get("options")
+    if known is not None and isinstance(given, Mapping):
+        now["options"] = values(known) | dict(given)
+    return now
+
+
+NOT_IDENTITY = ("task_options", "task_source", "algo_source", "movable")
+"""What a description says for its readers: it does not decide the numbers of a run."""
+
+
 def identity(described: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a run's description that decides its numbers: two runs with the same one are repetitions.
 
     A description without an engine is of a run of the default engine.
     """
-    known: dict[str, Any] = {"engine": ENGINE, **described}
+    known: dict[str, Any] = {"engine": ENGINE, **up_to_date(described)}
     unchanging = [name for name, option in options(Settings()).items() if not option.learned]
     chosen = {name: value for name, value in known["options"].items() if name not in unchanging}
-    return {name: value for name, value in known.items() if name not in ("task_options", "task_source")} | {
-        "options": chosen
-    }
+    return {name: value for name, value in known.items() if name not in NOT_IDENTITY} | {"options": chosen}
 
 
 def _whole(what: str, given: SupportsIndex) -> int:

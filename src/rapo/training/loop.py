@@ -13,14 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rapo.algorithms.spec import Report
-from rapo.arrays import Bools, Floats
+from rapo.arrays import Bools, Floats, Ids
 from rapo.heavy import Array
 from rapo.training.config import Config
 from rapo.training.episodes import no_episodes
-from rapo.training.rollout import BranchedSteps, Rollout, Visited, branch, collect, for_device
+from rapo.training.probing import make_prober
+from rapo.training.rollout import (
+    Advance,
+    BranchedSteps,
+    Probed,
+    Rollout,
+    Visited,
+    branch,
+    collect,
+    for_device,
+)
+from rapo.training.steersman import Chooser, make_advance
 from rapo.training.update import Learner, init, learn
 from rapo.world.engines import make_simulator
-from rapo.world.streams import ACTING, DRAWING, ENSEMBLE, SHUFFLING, stream
+from rapo.world.streams import ACTING, DRAWING, ENSEMBLE, SHUFFLING, STEERING, stream
 
 
 class Training:
@@ -42,6 +53,7 @@ class Training:
             threads=threads,
         )
         self.episodes = no_episodes(config.settings.num_envs)
+        self._prober = make_prober(config)
         self._shuffled: tuple[int, NDArray[np.int32]] | None = None
         self.updates = 0
         self.branch_steps = 0
@@ -61,20 +73,35 @@ class Training:
         """Collect a rollout, branch, learn and reweight, once; return the metrics of this update."""
         times = [perf_counter()]
         shares, only = self._wanted()
-        rollout, visited = self._collect(keep=only is not None)
+        plan = None if self._prober is None else self._prober.plan(self.updates)
+        advance = self._advance()
+        rollout, visited = self._collect(only is not None or (plan is not None and plan.pairs), advance)
         times.append(perf_counter())
-        branches = None if visited is None else branch(self.simulator, visited, self.models, only)
+        branches = probed = None
+        if visited is not None and only is not None:
+            branches = branch(self.simulator, visited, self.models, only)
+        if visited is not None and plan is not None and self._prober is not None:
+            probed = self._prober.probe(self.simulator, plan, visited)
         times.append(perf_counter())
-        self.learner, report = self._learn(rollout, branches, shares)
+        self.learner, report = self._learn(rollout, branches, shares, probed)
         finished = self.episodes.finish(rollout.reward, rollout.ended, rollout.valid)  # as that computes
         self._shuffles(self.updates + 1)  # meanwhile: the orders of the next update
         self.move_mixture()
         times.append(perf_counter())
         self.updates += 1
-        if branches is not None and only is not None:
-            self.branch_steps += int(only.sum())
-            self.branch_divergences += int(only.sum() - branches.valid.sum())
+        self._count(branches, only)
+        self._count(None if probed is None else probed.branches, None)
+        if isinstance(advance, Chooser):
+            self.branch_steps += advance.simulated
+            self.branch_divergences += advance.diverged
         return self._metrics(finished, report, np.diff(times))
+
+    def _count(self, branches: BranchedSteps | None, only: Bools | None) -> None:
+        """Count branches that were simulated, all of them or `only` some, and how many of them diverged."""
+        if branches is not None:
+            simulated = int(np.size(branches.valid) if only is None else only.sum())
+            self.branch_steps += simulated
+            self.branch_divergences += simulated - int(branches.valid.sum())
 
     def move_mixture(self) -> None:
         """Let new episodes draw their models from the mixture as it is now."""
@@ -93,7 +120,7 @@ class Training:
         only[np.linspace(0, rows - 1, scored).astype(int)] = True
         return shares, only
 
-    def _collect(self, keep: bool) -> tuple[Rollout, Visited | None]:
+    def _collect(self, keep: Ids | bool, advance: Advance | None) -> tuple[Rollout, Visited | None]:
         """A rollout of the policy, and its opponent; with `keep`, also the pairs that branches start from."""
         opponent, task = self.config.algorithm.opponent, self.config.task
         return collect(
@@ -105,13 +132,26 @@ class Training:
             self.models,
             None if opponent is None else lambda pushes: opponent.forces(task, pushes),
             keep,
+            advance,
+            sensed=self.config.algorithm.sensitivity is not None,
+        )
+
+    def _advance(self) -> Advance | None:
+        """What takes the steps of this update's rollout, if an adversary steers them."""
+        done = self.updates / self.config.updates
+        return make_advance(
+            self.config, self.simulator, self.learner, self.models, self._stream(STEERING), done
         )
 
     def _learn(
-        self, rollout: Rollout, branches: BranchedSteps | None, shares: Array | None
+        self,
+        rollout: Rollout,
+        branches: BranchedSteps | None,
+        shares: Array | None,
+        probed: Probed | None,
     ) -> tuple[Learner, Report]:
         """Robust targets, PPO update and reweighting, for the policy or the opponent, whose turn it is."""
-        opponent = self.config.algorithm.opponent
+        opponent, units = self.config.algorithm.opponent, self.config.task.dynamics.units
         return learn(
             self.learner,
             rollout,
@@ -119,6 +159,8 @@ class Training:
             shares,
             for_device(self._shuffles(self.updates)),
             self.updates / self.config.updates,
+            probed,
+            None if probed is None else for_device(units(self.models).astype(np.float32)),
             algorithm=self.config.algorithm,
             settings=self.config.settings,
             who=int(opponent is not None and opponent.learns(self.updates)),

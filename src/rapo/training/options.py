@@ -54,7 +54,8 @@ class Option:
 def shown_value(value: Any) -> str:
     """A value of an option, as JSON holds it, as it would be set."""
     if isinstance(value, list | tuple):
-        return ",".join(map(shown_value, value))
+        rows = any(isinstance(item, list | tuple) for item in value)
+        return json.dumps(value) if rows else ",".join(map(shown_value, value))
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
@@ -160,8 +161,10 @@ def _as(kind: Any, value: Any, given: Any) -> Any:
     if get_origin(kind) is Literal:
         return value if value in get_args(kind) else _fail()
     if get_origin(kind) is tuple:
-        items = value if isinstance(value, list | tuple) else [value]
-        return tuple(_as_one_of(get_args(kind)[0], item) for item in items)
+        of, several = get_args(kind)[0], isinstance(value, list | tuple)
+        if get_origin(of) is tuple and not (several and all(isinstance(row, list | tuple) for row in value)):
+            _fail()  # a single number is a list of one, but no table
+        return tuple(_as_one_of(of, item) for item in (value if several else [value]))
     if kind is NoneType:
         return None if value is None or value in ("none", "None") else _fail()
     if kind is bool:
@@ -206,6 +209,8 @@ def _describe(kind: Any, within: Within | None) -> str:
         return " or ".join(_describe(each, within) for each in get_args(kind))
     if get_origin(kind) is Literal:
         return ", ".join(map(str, get_args(kind)))
+    if get_origin(kind) is tuple and get_origin(get_args(kind)[0]) is tuple:
+        return "rows of numbers"
     if get_origin(kind) is tuple:
         return f"{_describe(get_args(kind)[0], within)}, several with commas"
     if kind in (int, float):
@@ -217,7 +222,7 @@ def _describe(kind: Any, within: Within | None) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, Budget):
         return value.start if value.end is None else [value.start, value.end, value.until]
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 @cache

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from threadpoolctl import ThreadpoolController
 
-from rapo.arrays import Bools, Floats, Singles
+from rapo.arrays import Bools, Floats, Ids, Singles
 from rapo.heavy import Array
 from rapo.learner.networks import Policy
 from rapo.learner.normalize import LIMIT, Running, deviation
-from rapo.world.simulator import Simulator, Snapshot
+from rapo.world.simulator import Simulator, Snapshot, Step
 
 
 class Rollout(NamedTuple):
@@ -40,6 +40,11 @@ class Rollout(NamedTuple):
     """`[T, N]`, the physics did not fail."""
     played: Array
     """`[T, N, K]`, the episode is played under this model of the ensemble; no more than one is true."""
+    centre: Array | None = None
+    """`[T, N, P]`, the dynamics of the episodes in training half-widths, if the algorithm has
+    sensitivities."""
+    units: Array | None = None
+    """`[T, N, P]`, the dynamics under which the steps were taken, likewise."""
 
 
 class BranchedSteps(NamedTuple):
@@ -53,6 +58,24 @@ class BranchedSteps(NamedTuple):
     """`[B, K]`."""
     valid: Array
     """`[B, K]`, simulated and not diverged."""
+
+
+class Probed(NamedTuple):
+    """R steps of a rollout, each taken again under D other dynamics."""
+
+    pairs: Array
+    """`[R]`, numbers t N + n of the steps."""
+    units: Array
+    """`[R, D, P]`, the other dynamics, in training half-widths."""
+    branches: BranchedSteps
+    """`[R, D]`, where the steps led."""
+    batches: Array
+    """`[steps, rows]`, places in the memory of probes for each optimiser step of the network."""
+
+
+Advance = Callable[[Floats, Singles, Floats, Floats], tuple[Step, Floats]]
+"""Takes one step from observations, actions, controls and the dynamics of the episodes `[N, P]`: the step,
+and the dynamics `[N, P]` under which it was taken."""
 
 
 class HostPolicy:
@@ -107,6 +130,10 @@ class Visited:
     forces: Floats | None
     """`[B, bodies, 6]`, if an opponent pushed."""
 
+    def __getitem__(self, rows: Ids) -> "Visited":
+        forces = None if self.forces is None else self.forces[rows]
+        return Visited(self.snapshot[rows], self.controls[rows], forces)
+
 
 def collect(
     simulator: Simulator,
@@ -116,31 +143,42 @@ def collect(
     horizon: int,
     models: Floats,
     forces: Callable[[Singles], Floats] | None = None,
-    keep: bool = False,
+    keep: Ids | bool = False,
+    advance: Advance | None = None,
+    sensed: bool = False,
 ) -> tuple[Rollout, Visited | None]:
     """A rollout of `horizon` steps in which the first policy acts, and a second one, if any, pushes.
 
-    models: those of the ensemble, `[K, P]`; forces: turns the second policy's actions into forces. Controls
-    are clipped to what the actuators follow. With `keep`, the pairs to branch from are returned too.
+    models: those of the ensemble, `[K, P]`; forces: turns the second policy's actions into forces; keep:
+    whether to return the pairs to branch from too, all of them or those numbers t N + n, ascending; advance:
+    takes steps where not all of an episode is played under one model; sensed: whether to say under which
+    dynamics steps were taken. Controls are clipped to what the actuators follow.
     """
     low, high = simulator.task.action_range
+    units = simulator.task.dynamics.units
     players = [HostPolicy(policy, observations) for policy in policies]
     noise = [
         player.std * rng.standard_normal((horizon, simulator.num_envs, len(player.std)), np.float32)
         for player in players
     ]
-    steps, acted, controls, pushes, snapshots, dynamics = [], [], [], [], [], []
+    steps, acted, controls, pushes, snapshots, dynamics, unders = [], [], [], [], [], [], []
     seen = [simulator.observation]
+    kept = _by_step(keep, horizon, simulator.num_envs)
     with one_thread():
         for t in range(horizon):
-            if keep:
-                snapshots.append(simulator.snapshot())
+            if kept is not None and ((rows := kept[t]) is None or len(rows)):
+                snapshots.append(simulator.snapshot(rows))
             dynamics.append(simulator.dynamics)
             actions = [player(seen[-1]) + z[t] for player, z in zip(players, noise, strict=True)]
             acted.append(actions)
             controls.append(np.minimum(np.maximum(actions[0], low), high))
             pushes.append(None if forces is None else forces(actions[1]))
-            steps.append(simulator.step(controls[-1], pushes[-1]))
+            if advance is None:
+                step, under = simulator.step(controls[-1], pushes[-1]), dynamics[-1]
+            else:
+                step, under = advance(seen[-1], actions[0], controls[-1], dynamics[-1])
+            steps.append(step)
+            unders.append(under)
             seen.append(steps[-1].observation)
     terminated = np.stack([step.terminated for step in steps])
     rollout = Rollout(
@@ -152,15 +190,31 @@ def collect(
         ended=for_device(terminated | np.stack([step.truncated for step in steps])),
         valid=for_device(~np.stack([step.diverged for step in steps])),
         played=for_device((np.stack(dynamics)[:, :, None] == models).all(axis=-1)),
+        centre=for_device(units(np.stack(dynamics)).astype(np.float32)) if sensed else None,
+        units=for_device(units(np.stack(unders)).astype(np.float32)) if sensed else None,
     )
-    if not keep:
+    if kept is None:
         return rollout, None
-    pushed = None if forces is None else np.concatenate(pushes)
-    return rollout, Visited(Snapshot.concatenate(snapshots), np.concatenate(controls), pushed)
+    pairs = slice(None) if isinstance(keep, bool) else keep
+    pushed = None if forces is None else np.concatenate(pushes)[pairs]
+    return rollout, Visited(Snapshot.concatenate(snapshots), np.concatenate(controls)[pairs], pushed)
 
 
-def branch(simulator: Simulator, visited: Visited, models: Floats, only: Bools | None) -> BranchedSteps:
-    """One step from every visited pair under each of K models `[K, P]`, or where `only` `[B, K]` is True."""
+def _by_step(pairs: Ids | bool, horizon: int, num_envs: int) -> list[Ids | None] | None:
+    """For every step t the numbers n among numbers t N + n, ascending, or None for all of a step."""
+    if isinstance(pairs, bool):
+        return [None for _ in range(horizon)] if pairs else None
+    ends = np.searchsorted(pairs, np.arange(1, horizon) * num_envs)
+    return [rows % num_envs for rows in np.split(pairs, ends)]
+
+
+def branch(
+    simulator: Simulator, visited: Visited, models: Floats, only: Bools | None = None
+) -> BranchedSteps:
+    """One step from every visited pair under each of K models, or where `only` `[B, K]` is True.
+
+    models: `[K, P]`, or `[B, K, P]` for each pair its own.
+    """
     branches = simulator.branch(visited.snapshot, visited.controls, models, only, visited.forces)
     return BranchedSteps(
         for_device(branches.observation.astype(np.float32)),

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rapo.algorithms.spec import Algorithm, Mixture, Report, Steps, Trajectories, ValuedBranches
+from rapo.algorithms.spec import (
+    Algorithm,
+    Mixture,
+    ProbedSteps,
+    Report,
+    Steered,
+    Steps,
+    Trajectories,
+    ValuedBranches,
+)
 from rapo.algorithms.targets import Taken
 from rapo.arrays import Floats
 from rapo.heavy import Array, compiled, jax, jnp, optax
@@ -19,7 +28,7 @@ from rapo.learner import networks, normalize
 from rapo.learner import ppo_update as ppo
 from rapo.learner.worst_trajectories import worth
 from rapo.training.config import Config, Settings
-from rapo.training.rollout import BranchedSteps, Rollout
+from rapo.training.rollout import BranchedSteps, Probed, Rollout
 
 
 class Player(NamedTuple):
@@ -38,6 +47,10 @@ class Learner(NamedTuple):
     targets: Any
     """What the targets learn, such as AdvNet."""
     mixture: Mixture
+    sensitivity: Any = ()
+    """The network of sensitivities, if the algorithm has one."""
+    steering: Any = ()
+    """What steering learns, such as AdvNet, if steps are steered."""
 
 
 def init(config: Config, prior: Floats) -> Learner:
@@ -62,6 +75,14 @@ def init(config: Config, prior: Floats) -> Learner:
         ),
         mixture=config.algorithm.mixture.init(jnp.asarray(prior, jnp.float32)),
     )
+    inputs, algorithm = task.observation_size + task.action_size, config.algorithm
+    if algorithm.sensitivity is not None:
+        parameters, rows = len(task.dynamics.movable), config.steps_per_update
+        first = algorithm.sensitivity.init(jax.random.fold_in(key, 3), inputs, parameters, rows)
+        learner = learner._replace(sensitivity=first)
+    if algorithm.steering is not None:
+        first = algorithm.steering.init(jax.random.fold_in(key, 4), task.observation_size, task.action_size)
+        learner = learner._replace(steering=first)
     return _strongly_typed(learner)
 
 
@@ -73,6 +94,8 @@ def learn(
     shares: Array | None,
     shuffles: Array,
     progress: Array | float,
+    probed: Probed | None = None,
+    models: Array | None = None,
     *,
     algorithm: Algorithm,
     settings: Settings,
@@ -81,8 +104,9 @@ def learn(
     """The learner after one update from one rollout, and what to report.
 
     shares: `[B, K]`, the weight of each model in each target; shuffles: `[epochs, B]`, the order of the rows
-    in each epoch; progress: `[]`, the share of training done; who: which player learns, 0 the policy and 1
-    the opponent.
+    in each epoch; progress: `[]`, the share of training done; probed: what sensitivities learn from; models:
+    `[K, P]`, those of the ensemble in training half-widths; who: which player learns, 0 the policy and 1 the
+    opponent.
     """
     progress = jnp.asarray(progress)
     seen = rollout if who == 0 else opposed(rollout)
@@ -98,16 +122,24 @@ def learn(
     steps = Steps(
         inputs=_rows(jnp.concatenate((observation, seen.actions[0]), axis=-1)),
         value=_rows(before),
+        critic_norm=jnp.linalg.norm(critic[-1]["kernel"]),
         reward=_rows(seen.reward) / rewards.scale,
         terminated=_rows(seen.terminated),
         next_value=_rows(after),
         played=_rows(seen.played & seen.valid[..., None]),
+        weights=learner.mixture.weights,
         branches=None if branches is None else _valued(branches, shares, value, rewards.scale),
+        learned=None,
+        centring=None,
         reward_scale=rewards.scale,
         discount=settings.discount,
         progress=progress,
     )
+    sensed: _Sensed | None = None
     if who == 0:
+        if probed is not None:
+            sensed = _sense(learner, algorithm, rollout, steps, probed, models, value)
+            steps = steps._replace(learned=sensed.learned, centring=sensed.centring)
         target, targets_state, report = algorithm.targets(learner.targets, steps)
         mixture, mixture_report = algorithm.mixture(learner.mixture, steps)
     else:  # an opponent learns from what happened, and leaves the policy's targets and mixture alone
@@ -139,8 +171,11 @@ def learn(
         rewards,
         targets_state,
         mixture,
+        learner.sensitivity if sensed is None else sensed.sensitivity,
+        learner.steering if sensed is None else sensed.steering,
     )
     report |= mixture_report
+    report |= {} if sensed is None else sensed.report
     report |= {
         "learns": jnp.asarray(who),
         "counted": counts.mean(),
@@ -158,6 +193,64 @@ def learn(
         "gradient_norm": update.gradient_norm,
     }
     return _strongly_typed(learned), report
+
+
+class _Sensed(NamedTuple):
+    """What sensitivities say of B steps, and what was learned of them."""
+
+    learned: Array
+    """`[B, K]`, the one-step value under each model."""
+    centring: Array | None
+    """`[B]`, the value at the mean dynamics of each step's law less that at the dynamics drawn from it."""
+    sensitivity: Any
+    steering: Any
+    report: Report
+
+
+def _sense(
+    learner: Learner,
+    algorithm: Algorithm,
+    rollout: Rollout,
+    steps: Steps,
+    probed: Probed,
+    models: Array | None,
+    value: Callable[[Array], Array],
+) -> _Sensed:
+    """Sensitivities of the steps, as they were in the rollout; then they and the steering learn."""
+    assert algorithm.sensitivity is not None
+    assert models is not None
+    assert rollout.units is not None
+    assert rollout.centre is not None
+    units, centre, pairs = _rows(rollout.units), _rows(rollout.centre), probed.pairs
+    others = _valued(probed.branches, None, value, steps.reward_scale)
+    there = others.value(steps.discount)
+    known = ProbedSteps(
+        pairs,
+        probed.units - units[pairs][:, None],
+        there - steps.taken[pairs][:, None],
+        others.valid & _rows(rollout.valid)[pairs][:, None],
+        probed.batches,
+    )
+    slopes, sensitivity, report = algorithm.sensitivity(
+        learner.sensitivity, steps.inputs, known, steps.reward_scale
+    )
+    learned = steps.taken[:, None] + slopes @ models.T - jnp.sum(slopes * units, axis=1, keepdims=True)
+    if algorithm.steering is None:
+        return _Sensed(learned, None, sensitivity, (), report)
+    envs = rollout.units.shape[1]
+    steered = Steered(
+        inputs=steps.inputs,
+        slopes=slopes,
+        centre=centre,
+        tilted=jnp.tile(algorithm.steering.tilts(envs), len(units) // envs),
+        models=models,
+        weights=learner.mixture.weights,
+        reward_scale=steps.reward_scale,
+        progress=steps.progress,
+    )
+    mean, steering, said = algorithm.steering(learner.steering, steered)
+    centring = jnp.sum(slopes * (mean - units), axis=1)
+    return _Sensed(learned, centring, sensitivity, steering, report | said)
 
 
 def opposed(rollout: Rollout) -> Rollout:

@@ -28,8 +28,8 @@ TRIALS = 10
 """Episodes of each run and setting that errors are taken from; crashes are counted in all of them."""
 SETTING, EPISODE = "ood", 0
 """The flight that is drawn."""
-BESIDE = ("rapo", "ppo-dr")
-"""The algorithms that are drawn where both are there."""
+BESIDE = (("rapo", "rapo-paper"), ("ppo-dr",))
+"""The algorithms that are drawn where both are there; of the first, whichever is there first."""
 _WHOSE = {"algo": pl.String, "run_seed": pl.Int64}
 SCHEMA = {**_WHOSE, "steps": pl.Int64, **tracking.SCHEMA}
 PATHS_SCHEMA = {**_WHOSE, **tracking.PATHS_SCHEMA}
@@ -164,8 +164,10 @@ def drawn(flown: pl.DataFrame, paths: pl.DataFrame) -> list[Flight]:
 
 def beside(found: Sequence[Flight]) -> list[Flight]:
     """The flights of the algorithms that are compared first, if they are there; all of them otherwise."""
-    first = {algo: next((f for f in found if f.label.split()[0] == algo), None) for algo in BESIDE}
-    pair = [flight for flight in first.values() if flight is not None]
+    algos = {flight.label.split()[0] for flight in found}
+    wanted = [next((name for name in names if name in algos), None) for names in BESIDE]
+    first = [next((f for f in found if f.label.split()[0] == name), None) for name in wanted]
+    pair = [flight for flight in first if flight is not None]
     return pair if len(pair) == len(BESIDE) else list(found)
 
 

@@ -64,7 +64,7 @@ class QuadrotorPayload(Task):
     pushed_bodies = ("quadrotor",)
     parameters = (
         Parameter("payload", "body_mass", (0.0, 0.25), (0.0, 0.5), 0.025, "add", "payload"),
-        Parameter("cable", "tendon_range", (0.0, 0.5), (0.0, 1.0), 0.25, "set", "cable", (1,)),
+        Parameter("cable", "tendon_range", (0.0, 0.5), (0.0, 1.0), 0.25, "set", "cable", (1,), False),
         Parameter("mass", "body_mass", (0.9, 1.1), (0.5, 1.5), of="quadrotor"),
         Parameter("inertia", "body_inertia", (0.9, 1.1), (0.5, 1.5), of="quadrotor"),
         Parameter("gain", (), (0.9, 1.1), (0.5, 1.5), 1.0, "read"),

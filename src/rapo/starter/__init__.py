@@ -1,0 +1,1 @@
+"""A robot to begin with: what `rapo new` writes."""

@@ -94,37 +94,56 @@ class TiltedSteps:
                 drawn = middle + half * box_tilt.draw(z, uniforms[:, :size])
             else:
                 q = dual.tilt(law.values, law.weights, temperature)
-                picked = jnp.sum(jnp.cumsum(q, axis=1) <= uniforms[:, -1:], axis=1)
+                up_to = q @ jnp.triu(jnp.ones((q.shape[1], q.shape[1])))  # XLA's cumsum takes much longer
+                picked = jnp.sum(up_to <= uniforms[:, -1:], axis=1)
                 drawn = steered.models[jnp.minimum(picked, len(steered.models) - 1)]
         return jnp.where(steered.tilted[:, None], drawn, steered.centre)
 
     def __call__(self, state: SteeringState, steered: Steered) -> tuple[Array, SteeringState, Report]:
-        """The mean dynamics `[B, P]` of the laws of B steps; then the temperature learns from them."""
-        middle, half = self._box(steered)
-        if self.law == "corner":
-            lowest = middle - half * jnp.sign(steered.slopes)
-            return self._mean(lowest, middle, steered), state, self._report(lowest, middle, steered)
-        law = self._law(steered, half)
-        spread = law.spread()
-        scale = jnp.maximum(spread.mean(), 1e-6)
-        acting = self.temperature.acting(state.temperature)
-        temperature = self.temperature.predict(acting, self._rows(law, steered, state.scale))
-        some = steered._replace(inputs=steered.inputs[::EVERY], slopes=steered.slopes[::EVERY])
-        few = self._rows(self._law(some, half[::EVERY]), some, scale)
-        _, learned, report = self.temperature(state.temperature, few)
-        if isinstance(law, BoxLaw):
-            mean, plain = middle + half * box_tilt.mean(box_tilt.law(law.slopes, temperature)), middle
-        else:
-            mean = dual.tilt(law.values, law.weights, temperature) @ steered.models
-            plain = jnp.broadcast_to(steered.weights @ steered.models, mean.shape)
-        report |= {
+        """The mean dynamics `[B, P]` of the laws of B steps; then the temperature learns from some of them.
+
+        What is reported is of those few steps too: means of all of them would take longer than learning.
+        """
+        lower, plain, *_ = self._tilted(state, steered)
+        mean = self._mean(lower, plain, steered)
+        few = steered._replace(
+            inputs=steered.inputs[::EVERY],
+            slopes=steered.slopes[::EVERY],
+            centre=steered.centre[::EVERY],
+            tilted=steered.tilted[::EVERY],
+        )
+        lower, plain, temperature, law = self._tilted(state, few)
+        report = self._report(lower, plain, few)
+        if law is None or temperature is None:
+            return mean, state, report
+        _, half = self._box(steered)
+        spread = self._law(steered, half).spread().mean()
+        scale = jnp.maximum(spread, 1e-6)
+        _, learned, said = self.temperature(state.temperature, self._rows(law, few, scale))
+        report |= said | {
             "epsilon": self.epsilon.at(steered.progress),
             **temperature_report(temperature, scale),
             "kl": law.kl(temperature).mean(),
-            "branch_spread": spread.mean() * steered.reward_scale,
-            **self._report(mean, plain, steered),
+            "branch_spread": spread * steered.reward_scale,
         }
-        return self._mean(mean, plain, steered), SteeringState(learned, scale), report
+        return mean, SteeringState(learned, scale), report
+
+    def _tilted(
+        self, state: SteeringState, steered: Steered
+    ) -> tuple[Array, Array, Array | None, Law | None]:
+        """Mean dynamics `[B, P]` of the tilted laws and of the plain ones, the temperatures and the laws."""
+        middle, half = self._box(steered)
+        if self.law == "corner":
+            return middle - half * jnp.sign(steered.slopes), middle, None, None
+        law = self._law(steered, half)
+        acting = self.temperature.acting(state.temperature)
+        temperature = self.temperature.predict(acting, self._rows(law, steered, state.scale))
+        if isinstance(law, BoxLaw):
+            z = box_tilt.law(law.slopes, temperature)
+            return middle + half * box_tilt.mean(z), middle, temperature, law
+        mean = dual.tilt(law.values, law.weights, temperature) @ steered.models
+        plain = jnp.broadcast_to(steered.weights @ steered.models, mean.shape)
+        return mean, plain, temperature, law
 
     def _box(self, steered: Steered) -> tuple[Array, Array]:
         """Middle and half-widths `[N, P]` of the box that each step draws from."""

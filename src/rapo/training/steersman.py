@@ -60,41 +60,34 @@ class Steersman:
         shape = config.settings.horizon, simulator.num_envs, 2 * len(self._dynamics.movable) + 1
         self._uniforms = iter(rng.random(shape, np.float32))
         network, seen = learner.sensitivity, learner.observations
-        self._learned = (
+        self._tilted = steering.tilts(simulator.num_envs)
+        learned = (
             steering.acting(learner.steering),
             (network.layers, network.scale),
-            (np.asarray(seen.mean), np.asarray(normalize.deviation(seen))),
+            (seen.mean, normalize.deviation(seen)),
         )
+        ensemble = self._dynamics.units(models).astype(np.float32), learner.mixture.weights
+        end = steering.end(done)
+        shared = learned, ensemble, self._tilted, np.float32(done), None if end is None else np.float32(end)
+        self._shared = jax.device_put(shared)
+        """What all steps of the rollout share: moved to the device once."""
         self._draw = _compiled_draw(config.algorithm)
-        self._end = steering.end(done)
-        self._ensemble = self._dynamics.units(models).astype(np.float32), learner.mixture.weights
-        self._tilted = steering.tilts(simulator.num_envs)
-        self._done = np.float32(done)
 
     def __call__(
         self, observation: Floats, action: Singles, controls: Floats, episodes: Floats
     ) -> tuple[Step, Floats]:
         """One step under dynamics that are drawn for it."""
         drawn = self._draw(
-            self._learned,
-            self._ensemble,
+            self._shared,
             observation.astype(np.float32),
             action,
             self._dynamics.units(episodes).astype(np.float32),
-            self._tilted,
             next(self._uniforms),
-            self._done,
         )
-        units = self._on_grid(np.asarray(drawn, np.float64))
-        rows = self._dynamics.moved(episodes, units)
-        rows = np.where(self._tilted[:, None], rows, episodes)
+        rows = self._dynamics.moved(episodes, np.asarray(drawn))
+        if not self._tilted.all():
+            rows = np.where(self._tilted[:, None], rows, episodes)
         return self._simulator.step(controls, None, rows), rows
-
-    def _on_grid(self, units: Floats) -> Floats:
-        """Dynamics rounded to the grid, and not beyond their ends; those of models stay as they are."""
-        if self._end is None:
-            return units
-        return np.clip(np.round(units * GRID) / GRID, -self._end, self._end)
 
 
 class Chooser:
@@ -175,20 +168,19 @@ def _compiled_draw(algorithm: Algorithm) -> Callable[..., Array]:
     steering = algorithm.steering
 
     def draw(
-        learned: tuple[Any, tuple[networks.Layers, Array], tuple[Array, Array]],
-        ensemble: tuple[Array, Array],
+        shared: Any,
         observation: Array,
         action: Array,
         centre: Array,
-        tilted: Array,
         uniforms: Array,
-        progress: Array,
     ) -> Array:
-        acting, network, statistics = learned
-        inputs = jnp.concatenate((normalize.standardise(*statistics, observation), action), axis=-1)
-        slopes = sensitivity.predict(*network, inputs)
-        steered = Steered(inputs, slopes, centre, tilted, *ensemble, jnp.ones(()), progress)
-        return steering.draw(acting, steered, uniforms)
+        (acting, (layers, scale), (mean, spread)), (models, weights), tilted, progress, end = shared
+        inputs = jnp.concatenate((normalize.standardise(mean, spread, observation), action), axis=-1)
+        slopes = sensitivity.predict(layers, scale, inputs)
+        steered = Steered(inputs, slopes, centre, tilted, models, weights, jnp.ones(()), progress)
+        drawn = steering.draw(acting, steered, uniforms)
+        # Those of models stay as they are.
+        return drawn if end is None else jnp.clip(jnp.round(drawn * GRID) / GRID, -end, end)
 
     return jax.jit(draw)
 

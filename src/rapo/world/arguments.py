@@ -44,7 +44,7 @@ def checked_dynamics(dynamics: ArrayLike, task: Task, num_envs: int) -> Floats:
             f"{len(rows)} rows of dynamics were given for {num_envs} environments: "
             "give one for all or one for each"
         )
-    return np.repeat(rows, num_envs // len(rows), axis=0)
+    return rows.copy() if len(rows) == num_envs else np.repeat(rows, num_envs, axis=0)
 
 
 def checked_models(models: ArrayLike, task: Task, rows: int) -> Floats:

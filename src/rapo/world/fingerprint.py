@@ -38,10 +38,11 @@ GROUPS = {
 LOOKS = ("rgba", "matid", "group", "user", "plugin")
 """Words in the names of arrays that do not change what a model does."""
 BEHAVIOUR = {
-    "observation": "what it observes",
-    "reward": "its reward",
     "terminated": "when its episodes end",
+    "reward": "its reward",
+    "observation": "what it observes",
 }
+"""What a few steps show of a task. Ends come first: an episode that ends earlier is observed anew."""
 STEPS, CLOSE = 4, 1e-6
 
 _known: WeakKeyDictionary[Task, dict[str, Any]] = WeakKeyDictionary()
@@ -68,8 +69,8 @@ def check_unchanged(whose: str, was: Mapping[str, Any], task: Task) -> bool:
     now = fingerprint(task)
     for changed in _changes(was, now):
         raise InputError(
-            f"{whose} has changed since the run was trained: {changed} was different then; train a new run, "
-            "or use the files as they were"
+            f"{whose} has changed since the run was trained, in {changed}: train a new run, or use the files "
+            "as they were"
         )
     return was.get("file") == now["file"]
 

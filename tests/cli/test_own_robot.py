@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,7 +183,7 @@ def test_models_given_by_hand_are_an_ensemble_like_any_other(robot, capsys):
     rows = np.array([[0.8, 1.0, 1.0], [1.2, 1.5, 0.9], [1.0, 0.7, 1.1]])
     assert np.array_equal(task.training().models, rows)
     task = rapo.make_task(TASK)
-    small = {"num_envs": 4, "horizon": 16, "minibatches": 2, "epochs": 1}
+    small: dict[str, Any] = {"num_envs": 4, "horizon": 16, "minibatches": 2, "epochs": 1}
     run = rapo.train(task, "rapo-no-both", steps=64, out="by-array", quiet=True, models=rows, **small)
     assert np.array_equal(run.training().models, rows)
 

@@ -7,6 +7,7 @@ from rapo import xla as _xla  # noqa: F401  # pyright: ignore[reportUnusedImport
 
 if TYPE_CHECKING:
     from rapo.algorithms import ALGORITHMS, Algorithm, find_algorithm
+    from rapo.deploy.export import export
     from rapo.errors import InputError, TrainingError
     from rapo.evaluation.evaluate import Evaluated, evaluate
     from rapo.evaluation.measurement import Measurement
@@ -31,6 +32,7 @@ __version__ = "0.3.0"
 
 _HOMES = {
     "rapo.algorithms": ("ALGORITHMS", "Algorithm", "find_algorithm"),
+    "rapo.deploy.export": ("export",),
     "rapo.errors": ("InputError", "TrainingError"),
     "rapo.evaluation.evaluate": ("Evaluated", "evaluate"),
     "rapo.evaluation.measurement": ("Measurement",),
@@ -78,6 +80,7 @@ __all__ = [
     "Task",
     "TrainingError",
     "evaluate",
+    "export",
     "find_algorithm",
     "make_simulator",
     "make_task",

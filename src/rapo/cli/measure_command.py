@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import tyro
 
 from rapo.cli.own_code import ALGO, TASK, own_code
+from rapo.deploy.policy_file import named_runs
 from rapo.errors import unknown
 from rapo.evaluation.measurement import Measurement, all_measurements, load_name, measure
 from rapo.files import check_writable, write_atomically
-from rapo.runs.run import Run, trained_runs
+from rapo.runs.run import Run
 from rapo.screen import console, progress_bar
 from rapo.world.find_task import find_task
 
@@ -56,7 +57,14 @@ def _usual_command(measurement: Measurement) -> type[Any]:
     command = make_dataclass(
         f"{measurement.name.title().replace('-', '')}Command",
         [
-            ("runs", Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(help="Run folders.")]),
+            (
+                "runs",
+                Annotated[
+                    tuple[Path, ...],
+                    tyro.conf.Positional,
+                    tyro.conf.arg(help="Run folders, or exported policies."),
+                ],
+            ),
             ("settings", settings, field(default_factory=measurement.settings)),
             ("csv", Annotated[Path | None, tyro.conf.arg(help=CSV)], field(default=None)),
             ("task", Annotated[str | None, tyro.conf.arg(help=TASK)], field(default=None)),
@@ -73,7 +81,7 @@ def _measure(measurement: Measurement, asked: Any) -> None:
     """Measure run by run with a progress bar, then print the table and write the file."""
     from rich.markup import escape
 
-    runs = trained_runs(asked.runs, *own_code(asked.task, asked.algo))
+    runs = named_runs(asked.runs, *own_code(asked.task, asked.algo))
     if asked.csv is not None:
         check_writable(asked.csv)
     tasks = [run.config().task for run in runs]

@@ -15,7 +15,6 @@ from rapo.heavy import pl
 from rapo.ranges import AT_LEAST_1, check_ranges, check_seed
 from rapo.runs.csv_table import read_table
 from rapo.runs.run import Run
-from rapo.training.actor import actor
 from rapo.world.task import Task
 
 FILE = "nominal.csv"
@@ -53,16 +52,15 @@ def nominal(run: Run, *, threads: int = 0, advance: Advance = lambda: None, **ch
 
 
 def _nominal(run: Run, chosen: NominalSettings, *, threads: int, advance: Advance) -> pl.DataFrame:
-    training = run.trained(threads=1)
-    task = training.config.task
+    trained = run.trained_policy()
     outcome = evaluate(
-        task,
-        actor(task, training.learner),
-        task.dynamics.nominal(),
+        trained.task,
+        trained.act,
+        trained.task.dynamics.nominal(),
         episodes=chosen.episodes,
         seed=chosen.seed,
         threads=threads,
-        engine=training.config.engine,
+        engine=trained.engine,
         advance=advance,
     )
     table = pl.DataFrame(
@@ -72,7 +70,7 @@ def _nominal(run: Run, chosen: NominalSettings, *, threads: int, advance: Advanc
             "length": outcome.length[0],
             "terminated": outcome.terminated[0],
             "diverged": outcome.diverged[0],
-            "updates": training.updates,
+            "updates": trained.updates,
             "seed": chosen.seed,
         },
         schema=SCHEMA,

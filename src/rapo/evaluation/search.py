@@ -26,7 +26,6 @@ from rapo.files import write_atomically
 from rapo.heavy import pl
 from rapo.ranges import AT_LEAST_1, Within, check_ranges, check_seed
 from rapo.runs.run import Run
-from rapo.training.actor import actor
 from rapo.world.streams import STATES, stream
 from rapo.world.task import Task
 
@@ -110,16 +109,16 @@ def search(run: Run, *, threads: int = 0, advance: Advance = lambda: None, **cha
 
 
 def _search(run: Run, effort: SearchSettings, *, threads: int, advance: Advance) -> Found:
-    training = run.trained(threads=1)
-    task, policy = training.config.task, actor(training.config.task, training.learner)
-    parameter, scale, settings = _worst(_sweep(run, training.updates, threads), task)
+    trained = run.trained_policy()
+    task = trained.task
+    parameter, scale, settings = _worst(_sweep(run, trained.updates, threads), task)
     on_axis = task.dynamics.sweep(parameter, [scale])
     advance()
 
     def play(rows: Floats, number: int, purpose: int) -> Evaluated:
         own = int(stream(effort.seed, purpose, STATES).integers(2**62))
-        engine = training.config.engine
-        return evaluate(task, policy, rows, episodes=number, seed=own, threads=threads, engine=engine)
+        engine = trained.engine
+        return evaluate(task, trained.act, rows, episodes=number, seed=own, threads=threads, engine=engine)
 
     points = np.concatenate((_candidates(task, play, effort, advance), on_axis))
     again = play(points, effort.final_episodes, 1).means
@@ -132,7 +131,7 @@ def _search(run: Run, effort: SearchSettings, *, threads: int, advance: Advance)
     final = play(np.concatenate((worst, on_axis)), effort.final_episodes, 2)
     (found, lowest, highest), axis = (_interval(final, i, run) for i in (0, 1))
     result = Found(
-        updates=training.updates,
+        updates=trained.updates,
         effort=effort,
         evaluations=effort.evaluations,
         episodes=int((~final.diverged[0]).sum()),

@@ -26,7 +26,6 @@ from rapo.heavy import pl
 from rapo.ranges import AT_LEAST_1, check_ranges, check_seed
 from rapo.runs.csv_table import read_table
 from rapo.runs.run import Run
-from rapo.training.actor import actor
 from rapo.world.dynamics import Dynamics
 from rapo.world.task import Task
 
@@ -115,18 +114,18 @@ def sweep(run: Run, *, threads: int = 0, advance: Advance = lambda: None, **chan
 
 
 def _sweep(run: Run, chosen: SweepSettings, *, threads: int, advance: Advance) -> pl.DataFrame:
-    training = run.trained(threads=1)
-    config, episodes = training.config, chosen.episodes
-    pairs = settings(config.task.dynamics, chosen)
-    distinct, place = dynamics_of(config.task.dynamics, pairs)
+    trained, episodes = run.trained_policy(), chosen.episodes
+    dynamics = trained.task.dynamics
+    pairs = settings(dynamics, chosen)
+    distinct, place = dynamics_of(dynamics, pairs)
     outcome = evaluate(
-        config.task,
-        actor(config.task, training.learner),
+        trained.task,
+        trained.act,
         distinct,
         episodes=episodes,
         seed=chosen.seed,
         threads=threads,
-        engine=config.engine,
+        engine=trained.engine,
         advance=advance,
     )
     table = pl.DataFrame(
@@ -138,13 +137,13 @@ def _sweep(run: Run, chosen: SweepSettings, *, threads: int, advance: Advance) -
             "length": outcome.length[place].ravel(),
             "terminated": outcome.terminated[place].ravel(),
             "diverged": outcome.diverged[place].ravel(),
-            "updates": training.updates,
+            "updates": trained.updates,
             "seed": chosen.seed,
         },
         schema=SCHEMA,
     )
     with suppress(InputError):  # a damaged table is replaced
-        table = _with_others(table, read_sweep(run.folder), config.task.dynamics.names)
+        table = _with_others(table, read_sweep(run.folder), dynamics.names)
     write_atomically(run.folder / FILE, table.write_csv().encode())
     return table
 

@@ -29,6 +29,7 @@ from rapo.runs.heatmap_recorder import Heatmap
 from rapo.runs.interrupt import interrupts
 from rapo.runs.metrics import MetricsWriter, read_metrics
 from rapo.runs.state import gather, restore
+from rapo.runs.trained_policy import TrainedPolicy
 from rapo.training.actor import Actor, actor
 from rapo.training.config import Config, identity, make_config, up_to_date
 from rapo.training.loop import Training
@@ -56,11 +57,14 @@ class Run:
     task: Task | None = None
     algo: Algorithm | None = None
 
+    def described(self) -> dict[str, Any]:
+        """What the run says of itself, as it was written."""
+        return json.loads(_config_file(self.folder).read_bytes())
+
     def config(self) -> Config:
         """What the run was made with."""
-        path = _config_file(self.folder)
         try:
-            said = up_to_date(json.loads(path.read_bytes()))
+            said = up_to_date(self.described())
             task = said["task"] if self.task is None else self.task
             algo = said["algo"] if self.algo is None else self.algo
             for given, kind, flag in ((self.task, "task", "--task"), (self.algo, "algo", "--algo")):
@@ -122,6 +126,13 @@ class Run:
         """The policy as it was when the run last saved: call it with observations `[N, observation]`."""
         training = self.trained(threads=1)
         return actor(training.config.task, training.learner)
+
+    def trained_policy(self) -> TrainedPolicy:
+        """The policy as it was when the run last saved, as measurements need it."""
+        training = self.trained(threads=1)
+        config = training.config
+        act = actor(config.task, training.learner)
+        return TrainedPolicy(config.task, act, training.updates, config.engine)
 
 
 def resume_hint(folder: Path, task: Task | None, algo: Algorithm | None = None) -> str:

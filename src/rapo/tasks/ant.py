@@ -3,7 +3,7 @@
 import numpy as np
 
 from rapo.arrays import Bools, Floats
-from rapo.tasks.locomotion import ASSETS, Locomotion
+from rapo.tasks.locomotion import ASSETS, Locomotion, coordinates
 from rapo.world.task import Data
 
 
@@ -27,6 +27,12 @@ class Ant(Locomotion):
         """Positions but x and y, velocities, and every body's contact forces clipped to 1."""
         forces = data.cfrc_ext[:, 1:].clip(-1.0, 1.0).reshape(len(data.qpos), -1)
         return np.concatenate((data.qpos[:, 2:], data.qvel, forces), axis=1)
+
+    def observed(self) -> list[tuple[str, int, str]]:
+        """Positions but x and y, velocities, and torque and force of contacts on every body."""
+        positions, velocities = coordinates(self.model)
+        bodies = [self.model.body(i).name or f"body {i}" for i in range(1, self.model.nbody)]
+        return positions[2:] + velocities + [(f"contact torque and force on {b}", 6, "Nm, N") for b in bodies]
 
     def remember(self, data: Data) -> Floats:
         """Where the torso's frame is along x, which is not quite qpos: MuJoCo leaves it a stage behind."""

@@ -5,6 +5,8 @@ the robot is no longer healthy. The actions are not clipped here: MuJoCo clamps 
 cost is paid on what was asked for, as in Gymnasium.
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from rapo.arrays import Bools, Floats
+from rapo.heavy import mujoco
 from rapo.world.dynamics import Parameter
 from rapo.world.task import Data, Task
 
@@ -26,6 +29,23 @@ PARAMETERS = (
     Parameter("friction", ("geom_friction",), IN_DISTRIBUTION, SWEPT),
     Parameter("torque", ("actuator_gear",), IN_DISTRIBUTION, SWEPT),
 )
+
+
+def coordinates(model: mujoco.MjModel) -> tuple[list[tuple[str, int, str]], list[tuple[str, int, str]]]:
+    """What the numbers of qpos and of qvel are: the name of each, 1, and its unit."""
+    positions, velocities = [], []
+    for i in range(model.njnt):
+        joint, kind = model.joint(i).name, int(model.jnt_type[i])
+        if kind == mujoco.mjtJoint.mjJNT_FREE:
+            positions += [(f"{axis} of {joint}", 1, "m") for axis in "xyz"]
+            positions += [(f"quaternion {part} of {joint}", 1, "") for part in "wxyz"]
+            velocities += [(f"velocity {axis} of {joint}", 1, "m/s") for axis in "xyz"]
+            velocities += [(f"angular velocity {axis} of {joint}", 1, "rad/s") for axis in "xyz"]
+        else:
+            unit = "m" if kind == mujoco.mjtJoint.mjJNT_SLIDE else "rad"
+            positions.append((f"position of {joint}", 1, unit))
+            velocities.append((f"velocity of {joint}", 1, f"{unit}/s"))
+    return positions, velocities
 
 
 class Locomotion(Task):
@@ -66,6 +86,11 @@ class Locomotion(Task):
         """Ends of what is observed; positions have none, but whole rows are clipped sooner than parts."""
         high = np.repeat((np.inf, self.velocity_limit), (self.model.nq - 1, self.model.nv))
         return -high, high
+
+    def observed(self) -> list[tuple[str, int, str]]:
+        """All positions but x, then the velocities, joint by joint."""
+        positions, velocities = coordinates(self.model)
+        return positions[1:] + velocities
 
     def remember(self, data: Data) -> Floats:
         """Where the robot is along x."""

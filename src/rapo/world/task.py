@@ -11,7 +11,7 @@ A robot of your own is a subclass of `Task`, as the built-in ones are.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -173,6 +173,23 @@ class Task(ABC):
         limited = self.model.actuator_ctrllimited.astype(bool)
         low, high = self.model.actuator_ctrlrange.T
         return np.where(limited, low, -np.inf), np.where(limited, high, np.inf)
+
+    def observed(self) -> Sequence[tuple[str, int, str]]:
+        """What the numbers of an observation are, in order: a name, how many numbers, and their unit.
+
+        An exported policy says it to those who use it.
+        """
+        return (("observation", self.observation_size, ""),)
+
+    def checked_observed(self) -> Sequence[tuple[str, int, str]]:
+        """What `observed` says, refused if it is not about as many numbers as are observed."""
+        said = self.observed()
+        if sum(size for _, size, _ in said) != self.observation_size:
+            raise InputError(
+                f"observed of task '{self.name}' is about {sum(size for _, size, _ in said)} numbers: "
+                f"allowed are as many as an observation has, {self.observation_size}"
+            )
+        return said
 
     @abstractmethod
     def reset(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:

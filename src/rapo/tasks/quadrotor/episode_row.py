@@ -67,3 +67,32 @@ of what is missing that rotors make up in a substep, and their gain; and its len
 
 DRAWS = np.uint64(32)
 """Random numbers that a step of an episode may draw; the first 18 are the noise of its measurements."""
+
+
+def sensed() -> list[tuple[str, int, str]]:
+    """What the numbers of an observation are, in order: a name, how many numbers, and their unit."""
+    body = "in the frame of the body"
+    said = [
+        ("attitude, a matrix from body to world, row by row", 9, ""),
+        (f"reference less payload position, {body}", 3, "m"),
+        (f"reference less payload velocity, {body}", 3, "m/s"),
+        (f"quadrotor less payload position, {body}", 3, "m"),
+        (f"quadrotor less payload velocity, {body}", 3, "m/s"),
+        (f"velocity, {body}", 3, "m/s"),
+    ]
+    for ahead in range(1, 1 + AHEAD):
+        later = f"reference in {ahead * GAP:.1f} s less now"
+        said += [(f"position of the {later}, {body}", 3, "m"), (f"velocity of the {later}, {body}", 3, "m/s")]
+    said += [("body rates", 3, "rad/s"), ("height", 1, "m"), ("last action", 4, "")]
+    for past in range(1, 1 + PAST):
+        before = f"{past} step{'s' * (past > 1)} ago less now"
+        said += [
+            (f"position {before}", 3, "m"),
+            (f"quaternion {before}", 4, ""),
+            (f"velocity {before}", 3, "m/s"),
+            (f"body rates {before}", 3, "rad/s"),
+            (f"payload position {before}", 3, "m"),
+            (f"payload velocity {before}", 3, "m/s"),
+            (f"action {past + 1} steps ago", 4, ""),
+        ]
+    return said

@@ -27,7 +27,6 @@ from rapo.runs.csv_table import read_table
 from rapo.runs.run import Run
 from rapo.tasks.quadrotor.episode_row import CLOCK, REFERENCE
 from rapo.tasks.quadrotor.reference import SIZE as REFERENCE_SIZE
-from rapo.training.actor import actor
 from rapo.world.engines import ENGINE
 from rapo.world.find_task import TASKS
 from rapo.world.streams import DYNAMICS, stream
@@ -118,18 +117,17 @@ def track(run: Run, *, threads: int = 0, advance: Advance = lambda: None, **chan
 
 
 def _track(run: Run, chosen: FlightSettings, *, threads: int, advance: Advance) -> pl.DataFrame:
-    training = run.trained(threads=1)
-    task = trackable(training.config.task)
+    trained = run.trained_policy()
     table, paths = fly(
-        task,
-        actor(task, training.learner),
+        trackable(trained.task),
+        trained.act,
         episodes=chosen.episodes,
         seed=chosen.seed,
         threads=threads,
-        engine=training.config.engine,
+        engine=trained.engine,
         advance=advance,
     )
-    table = table.with_columns(pl.lit(training.updates, pl.Int64).alias("updates"))
+    table = table.with_columns(pl.lit(trained.updates, pl.Int64).alias("updates"))
     write_atomically(run.folder / PATHS, paths.write_csv().encode())
     write_atomically(run.folder / FILE, table.write_csv().encode())
     return table

@@ -31,6 +31,7 @@ from rapo.tasks.quadrotor.episode_row import (
     SIZE,
     SUBSTEPS,
     THRUST,
+    sensed,
 )
 from rapo.tasks.quadrotor.flights import TRACKING
 from rapo.world.dynamics import Parameter
@@ -197,6 +198,11 @@ class QuadrotorPayload(Task):
             seen[:, -2] = data.dynamics[:, self.dynamics.column("payload")]
             seen[:, -1] = data.userdata[:, CABLE]
         return seen
+
+    def observed(self) -> list[tuple[str, int, str]]:
+        """What `sensing.observe` puts together; a robot keeps the last measurements and actions for it."""
+        told = [("payload", 1, "kg"), ("cable", 1, "m")] if self.informed else []
+        return [*sensed(), *told]
 
     def score(self, before: Floats, after: Floats, data: Data, actions: Floats) -> tuple[Floats, Bools]:
         """Exponentials of errors, the payload's position first; an episode ends with a crash."""

@@ -1,0 +1,115 @@
+"""A policy as plain arrays, with everything that a robot needs to use it, and what it was trained on.
+
+x = clip((observation - centre) / deviation, -limit, limit)
+x = tanh(x @ kernel_i + bias_i)            for every hidden layer i
+action = clip(x @ kernel_last + bias_last, low, high)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from rapo import __version__
+from rapo.arrays import Floats, Singles
+from rapo.learner.normalize import LIMIT, deviation
+from rapo.runs.run import Run
+from rapo.training.loop import Training
+from rapo.world.fingerprint import fingerprint
+from rapo.world.task import Task
+
+FORMAT = 1
+"""Grows whenever older files can no longer be read."""
+
+
+@dataclass(frozen=True)
+class PortablePolicy:
+    """A trained policy with its normaliser and the range of its actions, in single precision."""
+
+    centre: Singles
+    """`[observation]`, the mean of the observations of training."""
+    deviation: Singles
+    """`[observation]`, their standard deviation."""
+    layers: tuple[tuple[Singles, Singles], ...]
+    """Kernel `[in, out]` and bias `[out]` of every layer."""
+    low: Singles
+    """`[action]`, the smallest actions; minus infinity where there is no limit."""
+    high: Singles
+    """`[action]`, the largest actions."""
+    facts: dict[str, Any]
+    """What the policy is for and where it is from, as JSON can hold it."""
+
+    def __call__(self, observation: Floats) -> Singles:
+        """Actions `[N, action]` for observations `[N, observation]`."""
+        x = (np.asarray(observation, np.float32) - self.centre) / self.deviation
+        x = np.clip(x, -LIMIT, LIMIT)
+        *hidden, (kernel, bias) = self.layers
+        for weights, offset in hidden:
+            x = np.tanh(x @ weights + offset)
+        return np.clip(x @ kernel + bias, self.low, self.high)
+
+
+def portable(run: Run) -> PortablePolicy:
+    """The policy of a run as it was when the run last saved."""
+    training = run.trained(threads=1)
+    learner, task = training.learner, training.config.task
+    low, high = task.action_range
+    return PortablePolicy(
+        _singles(learner.observations.mean),
+        _singles(deviation(learner.observations)),
+        tuple(
+            (_singles(x["kernel"]), _singles(x["bias"])) for x in learner.players[0].parameters.policy.mean
+        ),
+        _singles(low),
+        _singles(high),
+        _facts(run, training, task),
+    )
+
+
+def _singles(array: Any) -> Singles:
+    return np.array(array, np.float32)
+
+
+def _facts(run: Run, training: Training, task: Task) -> dict[str, Any]:
+    config = training.config
+    return {
+        "format": FORMAT,
+        "rapo": __version__,
+        "run": run.folder.resolve().name,
+        "task": task.name,
+        "algorithm": config.algorithm.name,
+        "seed": config.seed,
+        "steps": training.steps,
+        "updates": training.updates,
+        "control_rate_hz": 1 / task.dt,
+        "observation": [
+            {"name": name, "size": size, "unit": unit} for name, size, unit in task.checked_observed()
+        ],
+        "action": _actions(task),
+        "dynamics": {
+            p.name: {
+                "fields": list(p.fields),
+                "apply": p.apply,
+                "nominal": p.nominal,
+                "train": list(p.train),
+                "test": list(p.test),
+            }
+            for p in task.dynamics
+        },
+        "config": config.describe(),
+        "fingerprint": fingerprint(task),
+    }
+
+
+def _actions(task: Task) -> list[dict[str, Any]]:
+    """Name and range of every action; an end is None where there is no limit."""
+    names = [task.model.actuator(i).name or f"actuator {i}" for i in range(task.action_size)]
+    ends = zip(*(end.tolist() for end in task.action_range), strict=True)
+    finite = ([x if isfinite(x) else None for x in pair] for pair in ends)
+    return [
+        {"name": name, "low": low, "high": high, "unit": "control"}
+        for name, (low, high) in zip(names, finite, strict=True)
+    ]

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
 from rapo.cli.own_code import own_code
 from rapo.errors import InputError
-from rapo.runs.start import SAVE_EVERY, resume, start
+from rapo.runs.start import SAVE_EVERY, as_origin, resume, start
 from rapo.screen import console
 from rapo.training.config import make_config
 from rapo.world.engines import ENGINE
@@ -20,7 +21,8 @@ class TrainCommand:
 
     Any option of the algorithm can be set by name, for example --set epsilon=0.2 kappa=0.5 models=8, and a
     budget can ramp, for example --set epsilon=0:0.2:0.5 from 0 to 0.2 over half of training;
-    `rapo options rapo` lists them all. Ctrl-C saves; `rapo resume` goes on.
+    `rapo options rapo` lists them all. Ctrl-C saves; `rapo resume` goes on. With --from, a policy that was
+    trained before, by PPO for example, is trained further.
     """
 
     task: tyro.conf.Positional[str]
@@ -39,6 +41,9 @@ class TrainCommand:
     """Updates between checkpoints."""
     engine: str = ENGINE
     """The engine that simulates: cpu is MuJoCo on CPU threads."""
+    origin: Annotated[Path | None, tyro.conf.arg(name="from")] = None
+    """A run whose policy, critic and normalisers training begins with, under other settings or dynamics or
+    with another algorithm."""
 
     def run(self) -> None:
         """Train with a display, then say where the run is."""
@@ -50,7 +55,8 @@ class TrainCommand:
             engine=self.engine,
             options=pairs(self.set),
         )
-        run = start(config, self.out, save_every=self.save_every)
+        origin = as_origin(self.origin, config)
+        run = start(config, self.out, save_every=self.save_every, origin=origin)
         console.print(f"Run: {run.folder}", soft_wrap=True, markup=False)
 
 

@@ -20,7 +20,7 @@ from rapo.reporting.sweep_scores import Range, settings
 from rapo.runs.checkpoint import read_facts
 from rapo.runs.metrics import FILE as METRICS
 from rapo.runs.run import CHECKPOINT, CONFIG, FAILURE, code_flags
-from rapo.training.config import changed_options, default_options, identity, up_to_date
+from rapo.training.config import changed_options, default_options, identity, origin_option, up_to_date
 
 METRICS_SCHEMA: dict[str, Any] = {
     "update": pl.Int64,
@@ -160,13 +160,15 @@ def _configured(folder: Path) -> RunRecord:
         per_update = int(options["num_envs"]) * int(options["horizon"])
         planned = -(-int(said["steps"]) // per_update) * per_update
         decided = identity(said | {"options": options, "steps": planned, "seed": None})
+        if decided["started_from"] is not None:  # repetitions begin from other seeds of one kind of run
+            decided["started_from"] = decided["started_from"] | {"seed": None, "sha256": None}
         return RunRecord(
             folder,
             task,
             algo,
             int(said["seed"]),
             options,
-            changed_options(options, defaults),
+            changed_options(options, defaults) | origin_option(said),
             {
                 str(name): Range(float(p["nominal"]), (float(p["train"][0]), float(p["train"][1])))
                 for name, p in said["dynamics"].items()

@@ -80,6 +80,7 @@ class Run:
                 seed=said["seed"],
                 engine=said.get("engine", ENGINE),
                 options=dict(said["options"]),
+                started_from=said.get("started_from"),
             )
         except InputError as error:
             raise InputError(f"{CONFIG} of run '{self.folder}' can't be used: {error}") from None
@@ -94,6 +95,11 @@ class Run:
         """The run as it was when it last saved, ready to go on; from the start if it never came to that."""
         config = self.config()
         if not (self.folder / CHECKPOINT).exists():
+            if config.started_from is not None:
+                raise InputError(
+                    f"run '{self.folder}' was stopped before it saved the networks it began with: remove the "
+                    "folder and start it again"
+                )
             return Training(config, threads)
         arrays, facts = read_checkpoint(self.folder / CHECKPOINT)
         was, counters = facts.get("config"), facts.get("counters")

@@ -9,7 +9,8 @@ from rich.console import Console
 from rapo.algorithms.spec import Algorithm
 from rapo.errors import InputError
 from rapo.runs.display import shown
-from rapo.runs.run import Display, Run, alone, create, drive
+from rapo.runs.origin import training_from
+from rapo.runs.run import Display, Run, alone, create, drive, save
 from rapo.training.config import Config, make_config
 from rapo.training.loop import Training
 from rapo.world.engines import ENGINE
@@ -29,16 +30,34 @@ def train(
     quiet: bool = False,
     threads: int = 0,
     engine: str = ENGINE,
+    start_from: str | Path | Run | None = None,
     **options: Any,
 ) -> Run:
     """Train a policy and return the run, whose folder is `out`, or one named after what is trained.
 
     options: any option of the algorithm, such as `epsilon=0.2` or `num_envs=64`; `rapo options` lists them.
     save_every: updates between checkpoints; quiet: show nothing; threads: 0 means all cores;
-    engine: what simulates.
+    engine: what simulates; start_from: another run, whose policy, critic and normalisers training begins
+    with.
     """
     config = make_config(task, algo, steps=steps, seed=seed, engine=engine, options=options)
-    return start(config, out, save_every=save_every, quiet=quiet, threads=threads)
+    return start(
+        config, out, save_every=save_every, quiet=quiet, threads=threads, origin=as_origin(start_from, config)
+    )
+
+
+def as_origin(given: str | Path | Run | None, config: Config) -> Run | None:
+    """A run to start from; one of a task or algorithm of the user's own is that of the new run."""
+    if given is None or isinstance(given, Run):
+        return given
+    own_task = config.task if config.task.source else None
+    own_algorithm = config.algorithm if config.algorithm.source else None
+    said = Run(Path(given)).described()
+    return Run(
+        Path(given),
+        own_task if said.get("task_source") else None,
+        own_algorithm if said.get("algo_source") else None,
+    )
 
 
 def start(
@@ -49,13 +68,20 @@ def start(
     quiet: bool = False,
     threads: int = 0,
     display: Display | None = None,
+    origin: Run | None = None,
 ) -> Run:
-    """`train` for a configuration that is made already; `display` replaces the usual one."""
+    """`train` for a configuration that is made already; `display` replaces the usual one.
+
+    origin: a run whose policy, critic and normalisers training begins with.
+    """
     check_interval(save_every)
     name = f"{config.task.name}-{config.algorithm.name}-{config.seed}"
-    training = Training(config, threads)
+    training = Training(config, threads) if origin is None else training_from(config, origin, threads)
+    config = training.config
     run = create(config, Path("runs") / name if out is None else Path(out))
     with alone(run.folder), _display(config, quiet, display) as shows:
+        if origin is not None:
+            save(training, run.folder)  # so that the run no longer needs the other one
         drive(training, run.folder, shows, save_every)
     return run
 

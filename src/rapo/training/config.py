@@ -68,10 +68,14 @@ class Config:
     seed: int
     engine: str = ENGINE
     """The name of the engine that simulates."""
+    started_from: Mapping[str, Any] | None = None
+    """Task, algorithm, seed, steps and digest of the run whose networks training began with, if any."""
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
         check_engine(self.engine)
+        if self.started_from is not None and not {"task", "algo", "seed"} <= set(self.started_from):
+            raise InputError("started_from does not name the task, algo and seed of a run")
         if self.steps < 1:
             raise InputError(f"{self.steps} steps were asked for: allowed are whole numbers from 1")
         check_combination(self.algorithm, self.task, self.steps_per_update)
@@ -92,7 +96,7 @@ class Config:
         said = self.describe()
         own = {} if said["algo"] in ALGORITHMS else values(self.algorithm)  # those of one's own are not known
         defaults = own | default_options(said["task"], said["algo"], said["task_options"])
-        changed = changed_options(said["options"], defaults)
+        changed = changed_options(said["options"], defaults) | origin_option(said)
         return " ".join(f"{name}={shown_value(value)}" for name, value in changed.items())
 
     def describe(self) -> dict[str, Any]:
@@ -103,6 +107,7 @@ class Config:
             "steps": self.steps,
             "seed": self.seed,
             "engine": self.engine,
+            "started_from": None if self.started_from is None else dict(self.started_from),
             "options": {**values(self.settings), **values(self.algorithm)},
             "task_options": dict(self.task.options),
             "task_source": self.task.source,
@@ -129,6 +134,7 @@ def make_config(
     seed: SupportsIndex = 0,
     engine: str = ENGINE,
     options: Mapping[str, Any] | None = None,
+    started_from: Mapping[str, Any] | None = None,
 ) -> Config:
     """A configuration: `options` where they are given, else the defaults of the task and the algorithm."""
     kind = find_task(task) if isinstance(task, str) else task
@@ -142,7 +148,7 @@ def make_config(
     made = kind() if isinstance(kind, type) else kind
     chosen = with_given_models(options or {}, made.dynamics)
     both = with_options(usual, f"algorithm '{algorithm.name}'", chosen)
-    return Config(made, both.algorithm, both.settings, whole_steps, whole_seed, engine)
+    return Config(made, both.algorithm, both.settings, whole_steps, whole_seed, engine, started_from)
 
 
 def default_options(task: str, algo: str, task_options: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -165,6 +171,12 @@ def changed_options(chosen: Mapping[str, Any], defaults: Mapping[str, Any]) -> d
         for name, value in chosen.items()
         if name not in unchanging and (name not in defaults or defaults[name] != value)
     }
+
+
+def origin_option(described: Mapping[str, Any]) -> dict[str, str]:
+    """Where the networks of a run came from, as one more of its options; nothing if they are its own."""
+    origin = described.get("started_from")
+    return {} if origin is None else {"from": f"{origin['task']}-{origin['algo']}"}
 
 
 RENAMED = {
@@ -192,9 +204,10 @@ NOT_IDENTITY = ("task_options", "task_source", "algo_source", "movable")
 def identity(described: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a run's description that decides its numbers: two runs with the same one are repetitions.
 
-    A description without an engine is of a run of the default engine.
+    A description without an engine is of a run of the default engine, one without an origin of a run that
+    began with new networks.
     """
-    known: dict[str, Any] = {"engine": ENGINE, **up_to_date(described)}
+    known: dict[str, Any] = {"engine": ENGINE, "started_from": None, **up_to_date(described)}
     unchanging = [name for name, option in options(Settings()).items() if not option.learned]
     chosen = {name: value for name, value in known["options"].items() if name not in unchanging}
     return {name: value for name, value in known.items() if name not in NOT_IDENTITY} | {"options": chosen}

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from rapo.arrays import Floats
 from rapo.deploy.array_file import read_arrays, write_arrays
-from rapo.deploy.onnx_file import OnnxPolicy, needed, write_onnx
+from rapo.deploy.extras import needed
+from rapo.deploy.onnx_file import OnnxPolicy, write_onnx
 from rapo.deploy.portable_policy import portable
 from rapo.errors import InputError
 from rapo.evaluation.evaluate import evaluate
@@ -74,7 +75,7 @@ def _format(path: Path) -> tuple[Callable[..., None], Callable[[Path], Callable[
         raise InputError(f"policy '{path}' can't be written: names must end in {' or '.join(formats)}")
     if path.suffix == ".onnx":
         for module in ("onnx", "onnxruntime"):
-            needed(module)
+            needed(module, "onnx")
     return formats[path.suffix]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from rapo.arrays import Floats, Singles
 from rapo.deploy.array_file import FACTS, read_facts
+from rapo.deploy.extras import needed
 from rapo.deploy.portable_policy import PortablePolicy
 from rapo.errors import InputError
 from rapo.files import write_atomically
@@ -22,7 +23,7 @@ OPSET, IR_VERSION = 17, 8
 
 def write_onnx(policy: PortablePolicy, path: Path) -> None:
     """Write a policy as an ONNX file with input `observation` and output `action`, both `[batch, size]`."""
-    onnx = needed("onnx")
+    onnx = needed("onnx", "onnx")
     helper, numpy_helper = import_module("onnx.helper"), import_module("onnx.numpy_helper")
     nodes: list[Any] = []
     arrays: list[Any] = []
@@ -69,7 +70,7 @@ class OnnxPolicy:
     """A policy that ONNX Runtime computes, on one thread."""
 
     def __init__(self, path: Path) -> None:
-        runtime = needed("onnxruntime")
+        runtime = needed("onnxruntime", "onnx")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
@@ -89,14 +90,6 @@ class OnnxPolicy:
         """Actions `[N, action]` for observations `[N, observation]`."""
         fed = {"observation": np.asarray(observation, np.float32)}
         return np.asarray(self._session.run(["action"], fed)[0])
-
-
-def needed(module: str) -> Any:
-    """An optional module, refused in a sentence where it is not installed."""
-    try:
-        return import_module(module)
-    except ImportError:
-        raise InputError(f"module {module} is not installed: pip install 'rapo[onnx]'") from None
 
 
 def _properties(facts: dict[str, Any]) -> dict[str, str]:

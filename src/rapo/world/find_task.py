@@ -31,6 +31,10 @@ class _Tasks(Mapping[str, type[Task]]):
         module, _, kind = self._homes[name].partition(":")
         return getattr(import_module(module), kind)
 
+    def class_name(self, name: str) -> str:
+        """What the class of a task is called; nothing is imported for it."""
+        return self._homes[name].partition(":")[2]
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._homes)
 

@@ -16,6 +16,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import rapo
+from rapo.deploy.renderer import headless
+from rapo.errors import InputError
 from rapo.evaluation.search import Axis, Found, SearchSettings
 from rapo.evaluation.sweep import SCHEMA
 from rapo.heavy import free_compiled
@@ -70,6 +72,24 @@ def browser():
         started = playwright.chromium.launch(executable_path=path, args=arguments)
         yield started
         started.close()
+
+
+@pytest.fixture(scope="session")
+def drawing():
+    """Something to draw with: Debian's, installed where there is none and it may be."""
+    for command in (
+        "apt-get update",
+        "apt-get install -y --no-install-recommends libegl1 libgl1-mesa-dri",
+        "",
+    ):
+        try:
+            with headless(16, 16):
+                return
+        except InputError as error:
+            if not command or os.geteuid() != 0:
+                pytest.fail(str(error))
+            quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+            subprocess.run(command.split(), capture_output=True, env=quiet)
 
 
 def find_browser():

@@ -20,10 +20,11 @@ def actions(environment, seed=0):
     return environment.action_space.sample()
 
 
+@pytest.mark.usefixtures("drawing")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore:.*(observation space|Box).*:UserWarning")
 def test_gymnasiums_own_checker_passes(name):
-    check_env(gymnasium.make(name).unwrapped, skip_render_check=True)
+    check_env(gymnasium.make(name).unwrapped)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -143,6 +144,28 @@ def test_gymnasiums_wrappers_work_on_a_vector():
         returns += infos["episode"]["r"][infos["_episode"]].tolist() if "episode" in infos else []
     assert len(returns) > 2
     assert np.isfinite(returns).all()
+
+
+def picture(env):
+    return np.asarray(env.render())
+
+
+@pytest.mark.usefixtures("drawing")
+def test_pictures_show_the_robot_as_it_moves():
+    one, other = (gymnasium.make("rapo/HalfCheetah", render_mode="rgb_array") for _ in range(2))
+    one.reset(seed=0)
+    other.reset(seed=0)
+    first = picture(one)
+    assert (first.shape, first.dtype) == ((320, 400, 3), np.uint8)
+    assert np.array_equal(first, picture(other))
+    for _ in range(10):
+        one.step(np.ones(6, np.float32))
+    assert not np.array_equal(first, picture(one))
+    assert np.array_equal(first, picture(other))
+    one.close()
+    assert np.array_equal(first, picture(other))
+    other.close()
+    assert gymnasium.make("rapo/HalfCheetah").unwrapped.render() is None
 
 
 def test_a_task_of_ones_own_is_an_environment_too():

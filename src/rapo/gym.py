@@ -12,6 +12,7 @@ values of some parameters; an array `[P]` or `[num_envs, P]` gives all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import gymnasium
@@ -20,12 +21,15 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from rapo.arrays import Bools, Floats
+from rapo.deploy.renderer import Picture, Renderer, headless
 from rapo.errors import InputError
 from rapo.world.engines import make_simulator
 from rapo.world.find_task import TASKS, make_task
 from rapo.world.simulator import FreshDynamics, Simulator
 from rapo.world.task import Task
 
+PIXELS = (400, 320)
+"""Width and height of pictures."""
 Given = str | Mapping[str, float] | Sequence[Any] | Floats | None
 
 
@@ -106,13 +110,18 @@ class TaskVector(VectorEnv[Floats, Floats, Any]):
 class TaskEnv(gymnasium.Env[Floats, Floats]):
     """One environment of a task; every info has its dynamics by name."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
 
     def __init__(
-        self, task: str | Task, *, dynamics: Given = None, render_mode: None = None, **others: Any
+        self, task: str | Task, *, dynamics: Given = None, render_mode: str | None = None, **others: Any
     ) -> None:
-        self._vector = TaskVector(task, 1, dynamics=dynamics, threads=1, render_mode=render_mode, **others)
+        if render_mode not in (None, "rgb_array"):
+            raise InputError(f"render_mode {render_mode!r} was given: allowed are None and 'rgb_array'")
+        self.render_mode = render_mode
+        self._vector = TaskVector(task, 1, dynamics=dynamics, threads=1, **others)
+        self._drawing: tuple[ExitStack, Any, Renderer] | None = None
         self.task = self._vector.task
+        self.metadata = self.metadata | {"render_fps": round(1 / self.task.dt)}
         self.observation_space = self._vector.single_observation_space
         self.action_space = self._vector.single_action_space
 
@@ -137,6 +146,28 @@ class TaskEnv(gymnasium.Env[Floats, Floats]):
             bool(truncated[0]),
             self._info({"dynamics": running}),
         )
+
+    def render(self) -> Picture | None:
+        """The picture `[height, width, 3]` of the robot as it is now, if pictures were asked for."""
+        if self.render_mode is None:
+            return None
+        if self._drawing is None:
+            held = ExitStack()
+            context = held.enter_context(headless(*PIXELS))
+            renderer = Renderer(self.task.model.__copy__(), *PIXELS)
+            held.callback(renderer.close)
+            self._drawing = held, context, renderer
+        _, context, renderer = self._drawing
+        context.make_current()
+        return renderer(self._vector.simulator.data.qpos[0]).copy()
+
+    def close(self) -> None:
+        """Give back what pictures were drawn with."""
+        if self._drawing is not None:
+            held, context, _ = self._drawing
+            context.make_current()
+            held.close()
+            self._drawing = None
 
     def _info(self, infos: dict[str, Any]) -> dict[str, Any]:
         values = infos["dynamics"][0].tolist()

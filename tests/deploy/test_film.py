@@ -1,6 +1,5 @@
 """Films and strips of policies under changed physics, drawn and encoded for real."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,25 +17,8 @@ from rapo.deploy.renderer import Renderer, headless
 from rapo.errors import InputError
 from rapo.evaluation.search import read_search
 
+pytestmark = pytest.mark.usefixtures("drawing")
 SMALL = ("num_envs=4", "horizon=16", "minibatches=2", "epochs=1", "heatmap_every=0")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def drawing():
-    """Something to draw with: Debian's, installed where there is none and it may be."""
-    for command in (
-        "apt-get update",
-        "apt-get install -y --no-install-recommends libegl1 libgl1-mesa-dri",
-        "",
-    ):
-        try:
-            with headless(16, 16):
-                return
-        except InputError as error:
-            if not command or os.geteuid() != 0:
-                pytest.fail(str(error))
-            quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-            subprocess.run(command.split(), capture_output=True, env=quiet)
 
 
 @pytest.fixture(scope="module")

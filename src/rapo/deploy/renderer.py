@@ -23,12 +23,15 @@ WAYS = ("egl", "osmesa")
 
 
 @contextmanager
-def headless(width: int, height: int) -> Generator[None]:
-    """Make OpenGL draw pictures of this size in memory while this context lasts."""
+def headless(width: int, height: int) -> Generator[Any]:
+    """Make OpenGL draw pictures of this size in memory while this context lasts.
+
+    Of several such contexts the one whose `make_current` was called last draws.
+    """
     context = _context(width, height)
     context.make_current()
     try:
-        yield
+        yield context
     finally:
         context.free()
 

@@ -32,13 +32,19 @@ class EnduranceSettings:
 
 def measure(run, settings, *, threads, advance):
     """Play the policy of a run with the load, and write a row for every episode."""
-    training, task = run.trained(), run.config().task
-    loaded = task.dynamics.sweep("mass", [settings.load])
+    trained = run.trained_policy()
+    loaded = trained.task.dynamics.sweep("mass", [settings.load])
     played = evaluate(
-        task, run.policy(), loaded, episodes=settings.episodes, seed=0, threads=threads, advance=advance
+        trained.task,
+        trained.act,
+        loaded,
+        episodes=settings.episodes,
+        seed=0,
+        threads=threads,
+        advance=advance,
     )
     rows = {"episode": range(settings.episodes), "length": played.length[0], "fell": played.terminated[0]}
-    table = pl.DataFrame({**rows, "load": settings.load, "updates": training.updates}, schema=COLUMNS)
+    table = pl.DataFrame({**rows, "load": settings.load, "updates": trained.updates}, schema=COLUMNS)
     write_atomically(run.folder / FILE, table.write_csv().encode())
     return table
 

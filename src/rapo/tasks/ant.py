@@ -1,5 +1,7 @@
 """Ant-v5: four legs in space, with contact forces in the observation and in the cost."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from rapo.arrays import Bools, Floats
@@ -18,6 +20,7 @@ class Ant(Locomotion):
     reset_noise = 0.1
     contact_cost = 5e-4
     fields = ("xpos", "cfrc_ext")
+    options: ClassVar = {"first_std": 0.4}
 
     def reset_velocity(self, n: int, rng: np.random.Generator) -> Floats:
         """Gaussian noise on the initial velocities."""

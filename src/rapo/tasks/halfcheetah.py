@@ -1,5 +1,7 @@
 """HalfCheetah-v5: run forward as fast as possible; it can't fall out of an episode."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from rapo.arrays import Floats
@@ -17,6 +19,7 @@ class HalfCheetah(Locomotion):
     pushed_bodies = ("torso", "bfoot", "ffoot")
     pushed_axes = (0, 2)
     reset_noise = 0.1
+    options: ClassVar = {"first_std": 0.4, "discount": 0.98}
 
     def reset_velocity(self, n: int, rng: np.random.Generator) -> Floats:
         """Gaussian noise on the initial velocities."""

@@ -1,7 +1,7 @@
 """What decides a training run: task, algorithm, settings, steps, seed and engine.
 
-The default settings were chosen by runs of PPO on Hopper and Walker2d, those of HalfCheetah and Ant, which are
-at the tasks, by runs on these: `results/base-learner.csv`.
+The default settings were chosen by runs of PPO on Hopper and Walker2d; HalfCheetah and Ant have some of their
+own, in `Task.options`, chosen by runs on these: `results/base-learner.csv`.
 """
 
 from collections.abc import Mapping

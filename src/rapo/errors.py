@@ -34,7 +34,7 @@ class Interrupted(KeyboardInterrupt):
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a `name` that is not among the `known` names of its `kind`, with the nearest one."""
     known = list(known)
-    near = get_close_matches(name, known, n=1, cutoff=0.4)
+    near = [k for k in known if k.lower() == name.lower()] or get_close_matches(name, known, n=1, cutoff=0.4)
     hint = f"did you mean '{near[0]}'? " if near else ""
     more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
     return InputError(f"unknown {kind} '{name}': {hint}allowed are {', '.join(known[:LISTED])}{more}")

@@ -143,7 +143,7 @@ def test_bench_world_writes_rows_that_add_up(tmp_path):
         (("train", "hopper", "--set", "epsilon"), "option 'epsilon' has no value"),
         (
             ("train", "hopper", "--algo", "ppo", "--set", "epsilon=1"),
-            "unknown option of algorithm 'ppo' 'epsilon'",
+            "option 'epsilon' is not one of algorithm 'ppo': it is one of rapo",
         ),
         (("train", "hopper", "--save-every", "0"), "0 updates between checkpoints were asked for"),
         (("resume", "no/such/run"), "folder 'no/such/run' is not a run"),

@@ -83,10 +83,10 @@ def test_a_worst_point_off_the_axes_is_found_where_it_was_worked_out(tmp_path):
 
 
 def test_what_was_swept_outside_of_the_test_box_is_no_axis(run):
-    sweep(run, episodes=2, parameters=["mass"], scales=[1.0, 3.0])
+    sweep(run, episodes=2, parameters=["mass"], scales=[1.0, 3.0], beyond=True)
     found = search(run, **QUICK)
     assert (found.axis.parameter, found.axis.scale, found.axis.settings) == ("mass", 1.0, 1)
-    sweep(run, episodes=2, parameters=["mass"], scales=[3.0])
+    sweep(run, episodes=2, parameters=["mass"], scales=[3.0], beyond=True, replace=True)
     with pytest.raises(InputError, match="lies in the test ranges: sweep the run again"):
         search(run, **QUICK)
 

@@ -96,7 +96,7 @@ def test_an_episode_that_ended_is_no_longer_stepped():
 
 def test_one_parameter_alone_leaves_what_is_known_of_the_others(run):
     whole = sweep(run, episodes=2)
-    part = sweep(run, episodes=2, parameters=["friction"], scales=[0.5, 1.0])
+    part = sweep(run, episodes=2, parameters=["friction"], scales=[0.55, 1.0])
     assert part["parameter"].unique(maintain_order=True).to_list() == [
         "mass",
         "inertia",
@@ -105,8 +105,11 @@ def test_one_parameter_alone_leaves_what_is_known_of_the_others(run):
     ]
     others = pl.col("parameter") != "friction"
     assert part.filter(others).equals(whole.filter(others))
-    assert part.filter(~others)["scale"].unique().sort().to_list() == [0.5, 1.0]
-    alone = sweep(run, episodes=2, seed=5, parameters=["mass"], scales=[1.0])
+    known = whole.filter(~others)["scale"].unique().to_list()
+    assert part.filter(~others)["scale"].unique().sort().to_list() == sorted([*known, 0.55])
+    with pytest.raises(InputError, match="would replace"):
+        sweep(run, episodes=2, seed=5, parameters=["mass"], scales=[1.0])
+    alone = sweep(run, episodes=2, seed=5, parameters=["mass"], scales=[1.0], replace=True)
     assert alone["parameter"].unique().to_list() == ["mass"]
 
 

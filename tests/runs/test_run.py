@@ -108,7 +108,7 @@ def test_a_run_of_other_parts_or_other_ranges_is_not_gone_on_with(tmp_path):
     with pytest.raises(InputError, match=r'its parts dynamics is "Uniform", and now it is "Nominal"'):
         rapo.resume(tmp_path / "parts")
     light = rapo.make_task("hopper")
-    light.dynamics = light.dynamics.with_ranges("mass", train=(0.3, 0.4))
+    light.dynamics = light.dynamics.with_ranges("mass", train=(0.3, 0.4), test=(0.3, 1.5))
     rapo.train(light, algo="ppo-dr", steps=PER_UPDATE, out=tmp_path / "ranges", quiet=True, **SMALL)
     with pytest.raises(InputError, match=r"its dynamics mass train is \[0\.3, 0\.4\]"):
         rapo.resume(tmp_path / "ranges")

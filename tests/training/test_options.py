@@ -76,7 +76,7 @@ def test_a_described_configuration_makes_the_same_one_again(algo):
     ("given", "says"),
     [
         ({"epsilom": 1}, "unknown option of algorithm 'rapo-paper' 'epsilom': did you mean 'epsilon'"),
-        ({"strength": 1}, "unknown option of algorithm 'rapo-paper' 'strength'"),
+        ({"strength": 1}, "option 'strength' is not one of algorithm 'rapo-paper': it is one of rarl"),
         ({"models": "many"}, "option models is 'many': allowed are whole numbers from 1"),
         ({"models": 2.5}, "option models is 2.5: allowed are whole numbers from 1"),
         ({"models": True}, "option models is True: allowed are whole numbers from 1"),

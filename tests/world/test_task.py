@@ -109,7 +109,7 @@ def test_a_model_file_that_is_not_there_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ((MOTOR, ""), "has hinges or slides without a motor"),
+        (('"0 1 0"/>', '"0 1 0"/><joint axis="1 0 0"/>'), "has hinges or slides without a motor"),
         ((MOTOR, '<general joint="hinge" dyntype="filter" dynprm="0.1"/>'), "has activation states"),
         ((' gear="2"', ' gear="0"'), "has motors with gear 0"),
         (('"RK4"', '"RK4" solver="PGS"'), "has solver PGS"),

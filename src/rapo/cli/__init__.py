@@ -91,7 +91,25 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
 def _run(command: Any, name: str, arguments: list[str]) -> None:
     import tyro
 
+    if name == "train":
+        _refuse_flags_that_are_options(command, arguments)
     tyro.cli(command, args=arguments, prog=f"rapo {name}").run()
+
+
+def _refuse_flags_that_are_options(command: Any, arguments: Sequence[str]) -> None:
+    """Refuse --learning-rate and the like with the way to set that option."""
+    from dataclasses import fields
+
+    from rapo.algorithms import ALGORITHMS
+    from rapo.training.config import Settings
+    from rapo.training.options import options
+
+    own = {field.name for field in fields(command)}
+    flags = [word[2:].partition("=")[0].replace("-", "_") for word in arguments if word.startswith("--")]
+    every = {name for record in (Settings(), *ALGORITHMS.values()) for name in options(record)}
+    for flag in flags:
+        if flag in every and flag not in own:
+            raise InputError(f"--{flag.replace('_', '-')} is an option: set it with --set {flag}=VALUE")
 
 
 def _show_commands() -> None:

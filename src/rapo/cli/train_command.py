@@ -15,6 +15,27 @@ from rapo.training.config import make_config
 from rapo.world.engines import ENGINE
 
 
+def whole_steps(words: Sequence[str]) -> int:
+    """A number of steps from text such as 1000000, 1_000_000 or 1e6."""
+    number = float(words[0].replace("_", ""))
+    if number != int(number):
+        raise ValueError(f"{words[0]} is no whole number")
+    return int(number)
+
+
+Steps = Annotated[
+    int,
+    tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="INT",
+        instance_from_str=lambda words: whole_steps(words),
+        is_instance=lambda given: isinstance(given, int),
+        str_from_instance=lambda given: [str(given)],
+    ),
+]
+"""Steps on the command line: also 1e6."""
+
+
 @dataclass(frozen=True)
 class TrainCommand:
     """Train a policy and write its run folder: configuration, metrics, TensorBoard events and checkpoints.
@@ -29,7 +50,7 @@ class TrainCommand:
     """What to learn: one of `rapo tasks`, or a task of your own as FILE:CLASS."""
     algo: str = "rapo"
     """How: one of `rapo options`, or an algorithm of your own as FILE:NAME."""
-    steps: int = 1_000_000
+    steps: Steps = 1_000_000
     """Environment steps to learn from; branches come on top of them."""
     seed: int = 0
     """The seed of all random numbers of the run."""
@@ -55,6 +76,13 @@ class TrainCommand:
             engine=self.engine,
             options=pairs(self.set),
         )
+        taken = config.updates * config.steps_per_update
+        if taken != self.steps:
+            console.print(
+                f"Training takes {taken:,} steps: whole updates of {config.steps_per_update:,} each.",
+                soft_wrap=True,
+                highlight=False,
+            )
         origin = as_origin(self.origin, config)
         run = start(config, self.out, save_every=self.save_every, origin=origin)
         console.print(f"Run: {run.folder}", soft_wrap=True, markup=False)

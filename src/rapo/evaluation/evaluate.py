@@ -10,6 +10,7 @@ from rapo.arrays import Bools, Floats
 from rapo.errors import InputError
 from rapo.training.rollout import one_thread
 from rapo.world.engines import ENGINE, make_simulator
+from rapo.world.find_task import make_task
 from rapo.world.streams import STATES, stream
 from rapo.world.task import Data, States, Task
 
@@ -35,8 +36,18 @@ class Evaluated:
         return np.divide(total, good.sum(axis=1), out=np.full(len(total), np.nan), where=good.any(axis=1))
 
 
+def as_task(given: str | Task | type[Task]) -> Task:
+    """A task that is given itself, by name, or as a class."""
+    if isinstance(given, str):
+        return make_task(given)
+    made = given() if isinstance(given, type) and issubclass(given, Task) else given
+    if not isinstance(made, Task):
+        raise InputError(f"task {given!r} was given: allowed are the name of one, or a rapo.Task")
+    return made
+
+
 def evaluate(
-    task: Task,
+    task: str | Task | type[Task],
     policy: Callable[[Floats], NDArray[np.floating]],
     dynamics: ArrayLike,
     *,
@@ -55,7 +66,7 @@ def evaluate(
     with the state of all episodes `[n * episodes]`, and which of them still run.
     """
     check_episodes(episodes)
-    task, dynamics = task.tested(), np.asarray(dynamics, np.float64)
+    task, dynamics = as_task(task).tested(), np.asarray(dynamics, np.float64)
     if dynamics.ndim == 3 and dynamics.shape[1] == episodes:
         rows = task.dynamics.check(dynamics.reshape(-1, dynamics.shape[2]))
     else:

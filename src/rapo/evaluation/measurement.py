@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rapo.errors import InputError, unknown
+from rapo.files import check_writable
 from rapo.training.options import with_options
 from rapo.world.find_task import TASKS
 from rapo.world.task import Task
@@ -163,17 +164,22 @@ def find_measurement(name: str, task: Task) -> Measurement:
 
 def measure(
     measurement: Measurement,
-    run: Run,
+    run: Run | str | Path,
     settings: Any = None,
     *,
     threads: int = 0,
     advance: Advance = lambda: None,
 ) -> Any:
     """Measure a run and return the result; its files are in the run folder then."""
+    from rapo.runs.run import Run
+
+    run = Run(Path(run)) if isinstance(run, str | Path) else run
     if measurement.measure is None:
         raise InputError(f"measurement '{measurement.name}' is recorded while a run learns: it can't be made")
     settings = measurement.settings() if settings is None else settings
     measurement.check(settings, run.config().task)
+    for file in measurement.files:
+        check_writable(run.folder / file)
     return measurement.measure(run, settings, threads=threads, advance=advance)
 
 

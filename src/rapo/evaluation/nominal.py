@@ -43,7 +43,9 @@ class NominalSettings:
         check_seed(self.seed)
 
 
-def nominal(run: Run, *, threads: int = 0, advance: Advance = lambda: None, **changes: Any) -> pl.DataFrame:
+def nominal(
+    run: Run | str | Path, *, threads: int = 0, advance: Advance = lambda: None, **changes: Any
+) -> pl.DataFrame:
     """Play the policy of a run under the nominal dynamics and write its table, a row for every episode.
 
     changes: any of `NominalSettings`; advance: called once a step.

@@ -99,7 +99,9 @@ class Found:
     """How far this is below the worst setting of the sweep."""
 
 
-def search(run: Run, *, threads: int = 0, advance: Advance = lambda: None, **changes: Any) -> Found:
+def search(
+    run: Run | str | Path, *, threads: int = 0, advance: Advance = lambda: None, **changes: Any
+) -> Found:
     """Search with `generations` times `population` times `episodes` episodes, and write what was found.
 
     changes: any of `SearchSettings`. A run that was not swept since it last learned is swept first;

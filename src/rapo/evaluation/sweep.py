@@ -21,7 +21,7 @@ from rapo.arrays import Floats
 from rapo.errors import InputError
 from rapo.evaluation.evaluate import evaluate
 from rapo.evaluation.measurement import Advance, Measurement, measure
-from rapo.files import write_atomically
+from rapo.files import one_at_a_time, write_atomically
 from rapo.heavy import pl
 from rapo.ranges import AT_LEAST_1, check_ranges, check_seed
 from rapo.runs.csv_table import read_table
@@ -60,6 +60,10 @@ class SweepSettings:
     the test range of each, and the nominal one."""
     seed: int = 1000
     """Where the initial states come from."""
+    beyond: bool = False
+    """Whether values outside of the test range are allowed."""
+    replace: bool = False
+    """Whether the new table takes the place of the old one, of which nothing is kept."""
 
     def __post_init__(self) -> None:
         for name in ("parameters", "scales"):
@@ -104,10 +108,12 @@ def dynamics_of(dynamics: Dynamics, pairs: Sequence[tuple[str, float]]) -> tuple
     return np.unique(rows, axis=0, return_inverse=True)
 
 
-def sweep(run: Run, *, threads: int = 0, advance: Advance = lambda: None, **changes: Any) -> pl.DataFrame:
+def sweep(
+    run: Run | str | Path, *, threads: int = 0, advance: Advance = lambda: None, **changes: Any
+) -> pl.DataFrame:
     """Sweep the policy of a run and write its table; `advance` is called once a step.
 
-    changes: any of `SweepSettings`. What the table knows already of other parameters stays, if it is about
+    changes: any of `SweepSettings`. What the table knows already of other settings stays, if it is about
     the same policy and the same initial states.
     """
     return measure(SWEEP, run, SWEEP.choose(changes), threads=threads, advance=advance)
@@ -116,6 +122,7 @@ def sweep(run: Run, *, threads: int = 0, advance: Advance = lambda: None, **chan
 def _sweep(run: Run, chosen: SweepSettings, *, threads: int, advance: Advance) -> pl.DataFrame:
     trained, episodes = run.trained_policy(), chosen.episodes
     dynamics = trained.task.dynamics
+    _refuse_loss(run, _known(run), chosen, trained.updates, trained.task)
     pairs = settings(dynamics, chosen)
     distinct, place = dynamics_of(dynamics, pairs)
     outcome = evaluate(
@@ -142,10 +149,34 @@ def _sweep(run: Run, chosen: SweepSettings, *, threads: int, advance: Advance) -
         },
         schema=SCHEMA,
     )
-    with suppress(InputError):  # a damaged table is replaced
-        table = _with_others(table, read_sweep(run.folder), dynamics.names)
-    write_atomically(run.folder / FILE, table.write_csv().encode())
+    with one_at_a_time(run.folder):
+        table = table if chosen.replace else _with_others(table, _known(run), dynamics.names)
+        write_atomically(run.folder / FILE, table.write_csv().encode())
     return table
+
+
+def _known(run: Run) -> pl.DataFrame | None:
+    """What the table of a run says already; nothing if it is damaged."""
+    with suppress(InputError):
+        return read_sweep(run.folder)
+    return None
+
+
+def _refuse_loss(run: Run, old: pl.DataFrame | None, chosen: SweepSettings, updates: int, task: Task) -> None:
+    """Refuse to replace rows of the same policy that were made with more episodes or at other settings."""
+    if old is None or not len(old) or _updates(old) != updates or chosen.replace:
+        return
+    seed, episodes = int(old["seed"][0]), old["episode"].n_unique()
+    if (seed, episodes) == (chosen.seed, chosen.episodes):
+        return  # the rows of other settings stay
+    others = set(zip(old["parameter"], old["scale"], strict=True)) - set(settings(task.dynamics, chosen))
+    if others or seed != chosen.seed or episodes > chosen.episodes:
+        count = len(old.select("parameter", "scale").unique())
+        raise InputError(
+            f"{FILE} of run '{run.folder}' has {count} settings of {episodes} episodes from seed {seed}, "
+            f"which {chosen.episodes} episodes from seed {chosen.seed} would replace: sweep with --episodes "
+            f"{episodes} --seed {seed} to add to them, or with --replace"
+        )
 
 
 def read_sweep(folder: Path) -> pl.DataFrame | None:
@@ -154,17 +185,17 @@ def read_sweep(folder: Path) -> pl.DataFrame | None:
 
 
 def _with_others(new: pl.DataFrame, old: pl.DataFrame | None, order: Sequence[str]) -> pl.DataFrame:
-    """The new table and what the old one says of other parameters under the same conditions."""
+    """The new table and what the old one says of other settings under the same conditions."""
     if old is None or not len(old):
         return new
     columns = ("updates", "seed")
     alike = all(old[c].unique().to_list() == new[c].unique().to_list() for c in columns)
     if not alike or old["episode"].n_unique() != new["episode"].n_unique():
         return new
-    kept = old.filter(~pl.col("parameter").is_in(new["parameter"].unique().to_list()))
+    kept = old.join(new.select("parameter", "scale").unique(), ("parameter", "scale"), "anti")
     place = {name: i for i, name in enumerate(order)}
     return pl.concat((kept, new)).sort(
-        pl.col("parameter").replace_strict(place, default=len(place)), maintain_order=True
+        pl.col("parameter").replace_strict(place, default=len(place)), "scale", "episode", maintain_order=True
     )
 
 
@@ -193,6 +224,12 @@ def _numbers(scale: float | str) -> list[float]:
 def _check(chosen: SweepSettings, task: Task) -> None:
     for name, value in settings(task.dynamics, chosen):
         task.dynamics.sweep(name, [value])
+        low, high = task.dynamics[name].test
+        if not chosen.beyond and not low - 1e-9 <= value <= high + 1e-9:
+            raise InputError(
+                f"scale {value:g} of '{name}' lies outside of its test range, {low:g} to {high:g}: allow it "
+                "with --beyond"
+            )
 
 
 def _covers(table: pl.DataFrame, chosen: SweepSettings, task: Task) -> bool:

@@ -27,7 +27,7 @@ PAGE = "index.html"
 
 
 def report(
-    folders: Iterable[str | Path],
+    folders: str | Path | Iterable[str | Path],
     out: str | Path,
     seed: int = 0,
     *,
@@ -40,7 +40,7 @@ def report(
     called after each run that was read.
     """
     check_seed(seed)
-    runs = find_runs(folders)
+    runs = find_runs([folders] if isinstance(folders, str | Path) else folders)
     prepared(Path(out))
     loaded = load(runs, advance, tasks)
     return write(loaded, measured(loaded, seed), Path(out), seed)

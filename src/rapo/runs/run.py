@@ -57,14 +57,22 @@ class Run:
     task: Task | None = None
     algo: Algorithm | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))
+
     def described(self) -> dict[str, Any]:
         """What the run says of itself, as it was written."""
-        return json.loads(_config_file(self.folder).read_bytes())
+        path = _config_file(self.folder)
+        try:
+            return json.loads(path.read_bytes())
+        except (ValueError, RecursionError):
+            raise InputError(f"{CONFIG} of run '{self.folder}' is damaged: it can't be read") from None
 
     def config(self) -> Config:
         """What the run was made with."""
+        written = self.described()
         try:
-            said = up_to_date(self.described())
+            said = up_to_date(written)
             task = said["task"] if self.task is None else self.task
             algo = said["algo"] if self.algo is None else self.algo
             for given, kind, flag in ((self.task, "task", "--task"), (self.algo, "algo", "--algo")):
@@ -120,6 +128,8 @@ class Run:
     def check_trained(self) -> None:
         """Refuse a run that never saved: it has no policy to look at."""
         if _config_file(self.folder).exists() and not (self.folder / CHECKPOINT).exists():
+            with alone(self.folder):  # refused while another process trains
+                pass
             hint = resume_hint(self.folder, self.task, self.algo)
             raise InputError(f"run '{self.folder}' has no checkpoint yet: go on with {hint}")
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rapo.arrays import Floats
+from rapo.errors import InputError
 from rapo.training.rollout import HostPolicy
 from rapo.training.update import Learner
 from rapo.world.task import Task
@@ -26,7 +27,25 @@ class Actor:
     """`[action]`, the largest controls."""
 
     def __call__(self, observation: Floats) -> NDArray[np.floating]:
-        """Controls `[N, action]` for observations `[N, observation]`; a row does not depend on the others."""
+        """Controls `[N, action]` for observations `[N, observation]`, or `[action]` for one `[observation]`.
+
+        A row does not depend on the others.
+        """
+        observation = np.asarray(observation, np.float64)
+        if observation.ndim == 1:
+            return self(observation[None])[0]
+        wanted = self.policy.size
+        if observation.ndim != 2 or observation.shape[1] != wanted:
+            raise InputError(
+                f"observations of shape {observation.shape} were given: allowed are ({wanted},) and "
+                f"(N, {wanted})"
+            )
+        if not np.isfinite(observation).all():
+            row, column = np.argwhere(~np.isfinite(observation))[0]
+            raise InputError(
+                f"number {column} of observation {row} is {observation[row, column]}: "
+                "allowed are finite numbers"
+            )
         n, size = observation.shape
         blocks = np.zeros((-(-n // BLOCK), BLOCK, size))
         blocks.reshape(-1, size)[:n] = observation

@@ -148,6 +148,7 @@ def make_config(
     usual = _Both(with_options(Settings(), f"task '{kind.name}'", kind.options), algorithm)
     made = kind() if isinstance(kind, type) else kind
     chosen = with_given_models(options or {}, made.dynamics)
+    _refuse_misplaced(chosen, usual)
     both = with_options(usual, f"algorithm '{algorithm.name}'", chosen)
     return Config(made, both.algorithm, both.settings, whole_steps, whole_seed, engine, started_from)
 
@@ -225,3 +226,21 @@ def _whole(what: str, given: SupportsIndex) -> int:
 class _Both:
     settings: Settings
     algorithm: Algorithm
+
+
+def _refuse_misplaced(chosen: Mapping[str, Any], usual: _Both) -> None:
+    """Refuse what is no option, or an option of other algorithms only, by saying where it belongs."""
+    known = options(usual)
+    for name in chosen:
+        if name in known:
+            continue
+        if name in ("task", "algo", "steps", "seed", "engine"):
+            raise InputError(
+                f"'{name}' was given as an option: it is an argument, --{name} on the command line"
+            )
+        owners = [algo for algo, record in ALGORITHMS.items() if name in options(record)]
+        if owners:
+            named = ", ".join(owners[:3]) + (f" and {len(owners) - 3} more" if len(owners) > 3 else "")
+            raise InputError(
+                f"option '{name}' is not one of algorithm '{usual.algorithm.name}': it is one of {named}"
+            )

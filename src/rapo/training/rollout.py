@@ -92,6 +92,11 @@ class HostPolicy:
         self.std = np.exp(np.asarray(policy.log_std))
         """`[action]`, standard deviations of the actions."""
 
+    @property
+    def size(self) -> int:
+        """How many numbers an observation has."""
+        return len(self._centre)
+
     def __call__(self, observation: Floats) -> Singles:
         """Mean actions `[..., action]` for observations `[..., observation]`.
 

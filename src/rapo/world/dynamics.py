@@ -124,6 +124,11 @@ class Dynamics:
         self.parameters = tuple(self._with_nominal(p) for p in parameters)
         for parameter in self.parameters:
             self._check_ends(parameter)
+            if parameter.test[0] > parameter.train[0] or parameter.test[1] < parameter.train[1]:
+                raise InputError(
+                    f"parameter '{parameter.name}' has test range {list(parameter.test)}: it must hold the "
+                    f"training range, {list(parameter.train)}"
+                )
         self._safe = self._safe_box()
 
     def __len__(self) -> int:

@@ -99,6 +99,9 @@ class Task(ABC):
     """World axes along which an adversary pushes: 0, 1 and 2 are x, y and z."""
 
     def __init__(self) -> None:
+        for needed in ("name", "model_file", "frame_skip", "parameters"):
+            if not hasattr(self, needed):
+                raise InputError(f"task {type(self).__name__} has no {needed}: set it in the class")
         for what, count in (("frame_skip", self.frame_skip), ("time_limit", self.time_limit)):
             if count < 1:
                 raise InputError(f"task '{self.name}' has {what} {count}: allowed are whole numbers from 1")
@@ -110,6 +113,8 @@ class Task(ABC):
         never_zero = ("actuator_gear",) if last_stage.is_needed(self.model, self.fields) else ()
         self.dynamics = Dynamics(self.model, self.parameters, never_zero)
         self.action_size: int = self.model.nu
+        if not self.model.nu:
+            raise InputError(f"model of task '{self.name}' has no actuators: a policy needs at least one")
         self.dt: float = self.model.opt.timestep * self.frame_skip
         if not self.pushed_bodies:
             named = [self.model.body(i).name for i in range(1, self.model.nbody)]
@@ -129,7 +134,12 @@ class Task(ABC):
     def _check_methods(self, data: Data) -> tuple[int, int]:
         """Try every method on two simulations, and refuse results that are not as documented."""
         n, sizes = len(data), []
-        states = self.begin(self.dynamics.nominal(n), np.random.default_rng(0))
+        try:
+            states = self.begin(self.dynamics.nominal(n), np.random.default_rng(0))
+        except TypeError as error:
+            raise InputError(
+                f"reset of task '{self.name}' must return qpos [n, nq] and qvel [n, nv], two arrays: {error}"
+            ) from None
         shapes = tuple(np.shape(x) for x in states if x is not None)
         wanted = ((n, self.model.nq), (n, self.model.nv), (n, self.userdata_size))[: len(shapes)]
         if shapes != wanted:
@@ -137,6 +147,11 @@ class Task(ABC):
         if states.userdata is not None:
             data.userdata[...] = states.userdata
         for what, array in (("observe", self.observe(data)), ("remember", self.remember(data))):
+            if not isinstance(array, np.ndarray):
+                raise InputError(
+                    f"{what} of task '{self.name}' returns a {type(array).__name__}: "
+                    f"allowed for {n} rows are float64 arrays of shape ({n}, size)"
+                )
             live = any(np.shares_memory(array, field) for field in data.__dict__.values())
             if array.shape[:1] != (n,) or array.ndim != 2 or array.dtype != np.float64 or live:
                 raise InputError(
@@ -145,7 +160,13 @@ class Task(ABC):
                 )
             sizes.append(array.shape[1])
         memory = self.remember(data)
-        reward, terminated = self.score(memory, memory, data, np.zeros((n, self.action_size)))
+        scored = self.score(memory, memory, data, np.zeros((n, self.action_size)))
+        if not isinstance(scored, tuple) or len(scored) != 2:
+            raise InputError(
+                f"score of task '{self.name}' returns a {type(scored).__name__}: allowed are two arrays, "
+                "rewards and terminations"
+            )
+        reward, terminated = scored
         for what, array, kind in (("rewards", reward, np.float64), ("terminations", terminated, np.bool_)):
             if not isinstance(array, np.ndarray) or array.shape != (n,) or array.dtype != kind:
                 raise InputError(

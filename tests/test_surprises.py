@@ -1,8 +1,10 @@
 """What surprised users once: every case ends in a sentence or in what they meant."""
 
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -235,6 +237,29 @@ class TestTasks:
         narrow = (rapo.Parameter("mass", "body_mass", (0.8, 1.2), (0.9, 1.1)),)
         with pytest.raises(InputError, match=r"has test range \[0.9, 1.1\]: it must hold the training range"):
             type("Narrow", (Arm,), {"parameters": narrow})()
+
+
+class TestInterrupts:
+    @pytest.mark.parametrize("seconds", [1.0, 2.0, 3.5])
+    @pytest.mark.parametrize("command", ["train", "sweep"])
+    def test_one_line_and_status_130_whatever_is_going_on(self, run, tmp_path, command, seconds):
+        words = {
+            "train": ("hopper", "--algo", "rapo", "--out", str(tmp_path / "long")),
+            "sweep": (str(run), "--episodes", "2000"),
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rapo", command, *words[command]],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 130, said
+        assert said.startswith("rapo: interrupted")
+        assert said.count("\n") == 1
+        assert not (run / "sweep.csv").exists()
 
 
 class TestHints:

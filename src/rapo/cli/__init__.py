@@ -3,6 +3,8 @@
 A command is imported when it is asked for, so that help, lists and errors answer at once.
 """
 
+import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -39,6 +41,8 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None and given[:1] != ["grid"]:  # a grid says how far it came
+        signal.signal(signal.SIGINT, _stop)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -61,6 +65,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(2)
     if given[0] in ("-h", "--help"):
         sys.exit(0)
+
+
+def _stop(number: int, frame: Any) -> None:
+    """End at once on Ctrl-C: an exception could be lost in an import, a compilation or a callback.
+
+    Files are whole or not there at any moment. Training has a handler of its own, which saves first.
+    """
+    os.write(2, b"\x1b[?25h\nrapo: interrupted\n" if os.isatty(2) else b"rapo: interrupted\n")
+    os._exit(130)
 
 
 def _chosen(given: list[str]) -> tuple[Any, str, list[str]]:

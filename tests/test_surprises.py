@@ -6,13 +6,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import rapo
 from rapo.cli import main
-from rapo.errors import InputError
+from rapo.errors import InputError, TrainingError
 from rapo.evaluation.sweep import SweepSettings, read_sweep
 from rapo.files import LEAST_FREE
 from rapo.tasks.hopper import Hopper
@@ -260,6 +261,41 @@ class TestInterrupts:
         assert said.startswith("rapo: interrupted")
         assert said.count("\n") == 1
         assert not (run / "sweep.csv").exists()
+
+
+class Broken(Hopper):
+    """Its rewards are no numbers once the hopper is below some height."""
+
+    below = 10.0
+
+    def score(self, before, after, data, actions):
+        reward, terminated = super().score(before, after, data, actions)
+        return np.where(data.qpos[:, 1] < self.below, np.nan, reward), terminated
+
+
+class TestSilence:
+    small: ClassVar[dict[str, Any]] = {
+        "num_envs": 4,
+        "horizon": 16,
+        "minibatches": 2,
+        "epochs": 1,
+        "heatmap_every": 0,
+    }
+
+    def test_a_run_all_of_whose_steps_diverge_stops_with_the_reason(self, tmp_path):
+        with pytest.raises(
+            TrainingError, match=r"every step of update 1 diverged.*mass 1, inertia 1.*action \["
+        ):
+            rapo.train(Broken(), "ppo", steps=640, out=tmp_path / "run", quiet=True, **self.small)
+
+    def test_a_share_of_steps_that_diverge_is_shown(self, tmp_path, capsys):
+        task = Broken()
+        task.below = 1.2
+        rapo.train(task, "ppo", steps=640, out=tmp_path / "run", **self.small)
+        shown = capsys.readouterr().out
+        assert "% of the steps of this update: their numbers were not finite" in shown
+        rapo.train("hopper", "ppo", steps=64, out=tmp_path / "sound", **self.small)
+        assert "diverged" not in capsys.readouterr().out
 
 
 class TestHints:

@@ -17,6 +17,8 @@ from rapo.screen import duration
 from rapo.training.config import Config
 
 BLOCKS = "▁▂▃▄▅▆▇█"
+MANY = 0.01
+"""Share of the steps of an update that may diverge without being shown."""
 LINES = 20
 """Plain lines in a whole run, about."""
 
@@ -29,6 +31,8 @@ class _Facts:
         self.steps = config.updates * config.steps_per_update
         self.update = 0
         self._names = [config.task.dynamics.names[i] for i in config.task.dynamics.movable]
+        self._per_update = config.steps_per_update
+        self._diverged = 0
         self._returns: deque[tuple[float, int]] = deque(maxlen=20)
         self._times: deque[tuple[float, int]] = deque(maxlen=11)
 
@@ -39,6 +43,10 @@ class _Facts:
             self._returns.append((metrics["return"], metrics["episodes"]))
         self._times.append((perf_counter(), metrics["steps"]))
         shown = {"steps": f"{metrics['steps']:,} of {self.steps:,}", "return": self._return()}
+        share = (metrics["divergences"] - self._diverged) / self._per_update
+        self._diverged = metrics["divergences"]
+        if share > MANY:
+            shown["diverged"] = f"{share:.0%} of the steps of this update: their numbers were not finite"
         if "robust_gap" in metrics:
             shown["robust gap"] = f"{metrics['robust_gap']:.3g}"
         if "sensitivity" in metrics:

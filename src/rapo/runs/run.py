@@ -212,8 +212,11 @@ def drive(training: Training, folder: Path, display: Display, save_every: int) -
     heatmap = Heatmap(training, folder)
     with closing(writer), closing(heatmap), interrupts() as interrupted:
         while not training.finished:
+            before = training.simulator.divergences
             metrics = training.update()
             check_finite(metrics, folder)
+            if training.simulator.divergences - before == training.config.steps_per_update:
+                raise _nothing_left(training, folder)
             writer.write(metrics)
             heatmap(training)
             display(metrics)
@@ -224,6 +227,18 @@ def drive(training: Training, folder: Path, display: Display, save_every: int) -
             if interrupted():
                 hint = resume_hint(folder, training.config.task, training.config.algorithm)
                 raise Interrupted(f"saved after {training.steps:,} steps: go on with {hint}")
+
+
+def _nothing_left(training: Training, folder: Path) -> TrainingError:
+    """The error for an update all of whose steps diverged, with the last case of it."""
+    case, dynamics = training.simulator.diverged_cases[-1], training.config.task.dynamics
+    values = zip(dynamics.names, case.snapshot.dynamics[0].tolist(), strict=True)
+    said = ", ".join(f"{name} {value:.3g}" for name, value in values)
+    return TrainingError(
+        f"run '{folder}' stopped: every step of update {training.updates} diverged, so physics, "
+        f"observation or reward was not finite; one of them was environment {case.environment} ({said}) with "
+        f"action {np.round(case.action, 3).tolist()}"
+    )
 
 
 def check_finite(metrics: Mapping[str, Any], folder: Path) -> None:

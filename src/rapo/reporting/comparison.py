@@ -20,6 +20,8 @@ from rapo.reporting.sweep_scores import NOTHING, Range, SweepScores, kept, norma
 
 FEW = 5
 """Fewer seeds than this prove nothing."""
+LEAST = 3
+"""Runs of both groups without which no probability is shown."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ class Comparison:
     ranking: tuple[GroupScores, ...]
     """The swept groups, the best interquartile mean outside of the training range first."""
     improvements: dict[tuple[str, str], Interval]
-    """The probability that a run of the first label beats one of the second outside of the training range."""
+    """The probability that a run of the first label beats one of the second outside of the training range,
+    for groups of at least `LEAST` runs."""
     matched: tuple[Matched, ...]
 
     def normalised(self, returned: float) -> float | None:
@@ -149,6 +152,8 @@ def compare_groups(task: str, groups: tuple[Group, ...], rng: np.random.Generato
     improvements = {}
     for i, a in enumerate(ranking):
         for b in ranking[i + 1 :]:
+            if min(a.outside_iqm.runs, b.outside_iqm.runs) < LEAST:
+                continue
             chance = improvement(a.runs_scores("outside"), b.runs_scores("outside"), rng)
             improvements[a.label, b.label] = chance
     costs: tuple[Cost, ...] = ("steps", "seconds")

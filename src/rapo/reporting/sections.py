@@ -48,7 +48,7 @@ DEFINITIONS = (
     (
         "Probability of improvement",
         "The chance that a run of one group, drawn at random, has a higher mean OOD return than one of the "
-        "other; ties count half.",
+        "other; ties count half. It is not shown for fewer than 3 runs of either.",
     ),
     (
         "Equal cost",

@@ -127,9 +127,9 @@ def _outside(one: Comparison) -> str:
     if best.outside_iqm.known and second.outside_iqm.known:
         overlap = best.outside_iqm.overlaps(second.outside_iqm)
         words += f". The intervals {'overlap' if overlap else 'do not overlap'}"
-    if best.outside_iqm.runs == second.outside_iqm.runs == 1:
+    chance = one.improvements.get((best.label, second.label))
+    if chance is None:
         return f"{words}."
-    chance = one.improvements[best.label, second.label]
     if chance.value == 1:
         return f"{words}. Every run of the first beats every run of the second."
     return f"{words}. A run of the first beats a run of the second with probability {interval(chance)}."

@@ -162,6 +162,12 @@ def test_arrays_that_are_no_policy_are_refused_in_a_sentence(files, capsys, chan
     assert says in refused(capsys, "eval", "nominal", str(path))
 
 
+def test_a_file_in_the_place_of_the_folder_for_results_is_named(files, capsys):
+    (files / "policy.onnx.measured").write_text("in the way")
+    said = refused(capsys, "eval", "nominal", str(files / "policy.onnx"))
+    assert "policy.onnx.measured' can't be made: File exists" in said
+
+
 def test_a_file_of_another_task_is_refused(files, capsys):
     said = refused(capsys, "eval", "nominal", str(files / "policy.onnx"), "--task", "walker2d")
     assert f"policy '{files / 'policy.onnx'}' is of task 'hopper': it is of no use for 'walker2d'" in said

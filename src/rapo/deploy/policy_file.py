@@ -62,7 +62,10 @@ def policy_file(path: Path, task: Task | None = None, algo: Algorithm | None = N
     found = PolicyFile(path.with_name(f"{path.name}.measured"), task, algo, path)
     said = json.dumps(found.described(), indent=1)
     found.trained_policy()
-    found.folder.mkdir(exist_ok=True)
+    try:
+        found.folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(f"folder '{found.folder}' can't be made: {error.strerror}") from None
     write_atomically(found.folder / CONFIG, said.encode())
     return found
 

@@ -172,6 +172,19 @@ def test_a_task_of_ones_own_is_an_environment_too():
     task = rapo.make_task("hopper")
     vector = gymnasium.make_vec("rapo/Task", num_envs=2, task=task)
     assert vector.reset(seed=0)[0].shape == (2, 11)
+    assert gymnasium.make("rapo/Task", task=type(task)).reset(seed=0)[0].shape == (11,)
+
+
+@pytest.mark.usefixtures("drawing")
+def test_the_picture_after_the_end_is_not_of_the_next_episode():
+    env = gymnasium.make("rapo/Hopper", render_mode="rgb_array")
+    env.reset(seed=0)
+    first, ended = picture(env), False
+    while not ended:
+        ended = env.step(np.ones(3, np.float32))[2]
+    assert np.abs(picture(env).astype(int) - first).mean() > 1
+    env.reset(seed=0)
+    assert np.array_equal(picture(env), first)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +202,11 @@ def test_a_task_of_ones_own_is_an_environment_too():
 def test_what_an_environment_can_not_be_made_of_is_refused(given, says):
     with pytest.raises(InputError, match=says):
         rapo.gym.TaskVector("hopper", 3, **given)
+
+
+def test_one_environment_has_no_threads_to_choose():
+    with pytest.raises(InputError, match="unknown argument 'threads': allowed is dynamics"):
+        rapo.gym.TaskEnv("hopper", threads=2)
 
 
 def test_an_unknown_option_of_a_reset_is_refused():

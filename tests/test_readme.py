@@ -155,6 +155,17 @@ def test_every_figure_of_the_base_learner_is_in_the_results_file():
     assert [[task, options.strip("`"), *rest] for task, options, *rest in printed] == expected
 
 
+def test_every_figure_of_the_settings_of_tasks_is_in_the_results_file():
+    found = pl.read_csv(ROOT / "results" / "base-tuning.csv").with_columns(pl.col("options").fill_null(""))
+    expected = []
+    for (task, options), rows in found.group_by(["task", "options"], maintain_order=True):
+        assert rows["seed"].to_list() == [10, 11, 12]
+        returns = rows["return_mean"].to_list()
+        cells = [*(f"{x:,.0f}" for x in returns), f"{sum(returns) / 3:,.0f}"]
+        expected.append([task, f"`{options}`" if options else "the defaults of the task", *cells])
+    assert table("task", "settings", "seed 10", "11", "12", "mean") == expected
+
+
 def study_rows():
     """Of every group of runs in the study: seeds, and mean ID and OOD returns with 95% intervals over
     seeds."""

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ import pytest
 import rapo
 from rapo.cli import main
 from rapo.errors import InputError, TrainingError
-from rapo.evaluation.sweep import SweepSettings, read_sweep
+from rapo.evaluation.sweep import SweepSettings, read_sweep, usual_scales
 from rapo.files import LEAST_FREE
 from rapo.tasks.hopper import Hopper
 
@@ -92,6 +93,16 @@ class TestSweepsThatMeet:
         )
         rapo.sweep(run, parameters=("mass",), scales=(1.7,), episodes=1, beyond=True)
         assert settings(run) == [("mass", 1.7)]
+
+    def test_scales_of_tiny_and_of_odd_ranges_are_within_them(self, run):
+        task = rapo.make_task("hopper")
+        for low, nominal, high in ((2e-10, 3e-10, 4.5e-10), (1 / 3, 1.0, 5 / 3), (1.0, 1.0, 1.0)):
+            odd = replace(task.dynamics["mass"], train=(low, high), test=(low, high), nominal=nominal)
+            dynamics = rapo.Dynamics(task.model, (odd,))
+            found = usual_scales(dynamics, "mass")
+            assert (found[0], found[-1]) == (low, high)
+            assert nominal == pytest.approx(found[np.abs(found - nominal).argmin()], rel=1e-9)
+        assert usual_scales(task.dynamics, "mass").tolist() == [i / 10 for i in range(5, 16)]
 
 
 class TestFolders:
@@ -335,6 +346,12 @@ class TestHints:
         said = capsys.readouterr().out
         assert ("Training takes" in said) == (given in ("1e2", "1_00"))
         assert rapo.Run(out).training().steps == taken
+
+    @pytest.mark.parametrize("given", ["inf", "nan", "1.5", "many"])
+    def test_steps_that_are_no_whole_number_are_refused(self, capsys, given):
+        with pytest.raises(SystemExit) as ended:
+            main(["train", "hopper", "--steps", given])
+        assert ended.value.code == 2
 
     def test_settings_of_a_sweep_know_what_they_allow(self):
         with pytest.raises(InputError, match="option episodes is 0"):

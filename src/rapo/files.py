@@ -18,10 +18,13 @@ def check_writable(path: Path) -> Path:
     """The file that `path` leads to, links followed; refused if it can't be written."""
     target = path.resolve()
     folder = target.parent
-    if target.exists() and not target.is_file():
-        raise InputError(f"file '{path}' can't be written: it is a folder, give the name of a file")
-    if not folder.is_dir():
-        raise InputError(f"file '{path}' can't be written: give a file in a folder that exists")
+    try:
+        if target.exists() and not target.is_file():
+            raise InputError(f"file '{path}' can't be written: it is a folder, give the name of a file")
+        if not folder.is_dir():
+            raise InputError(f"file '{path}' can't be written: give a file in a folder that exists")
+    except OSError as error:
+        raise InputError(f"file '{path}' can't be written: {error.strerror}") from None
     if not os.access(folder, os.W_OK):
         raise InputError(f"file '{path}' can't be written: its folder is read-only")
     if shutil.disk_usage(folder).free < LEAST_FREE:

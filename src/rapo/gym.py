@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -23,8 +24,9 @@ from gymnasium.vector.utils import batch_space
 from rapo.arrays import Bools, Floats
 from rapo.deploy.renderer import Picture, Renderer, headless
 from rapo.errors import InputError
+from rapo.evaluation.evaluate import as_task
 from rapo.world.engines import make_simulator
-from rapo.world.find_task import TASKS, make_task
+from rapo.world.find_task import TASKS
 from rapo.world.simulator import FreshDynamics, Simulator
 from rapo.world.task import Task
 
@@ -45,7 +47,7 @@ class TaskVector(VectorEnv[Floats, Floats, Any]):
 
     def __init__(
         self,
-        task: str | Task,
+        task: str | Task | type[Task],
         num_envs: int = 1,
         *,
         dynamics: Given = None,
@@ -57,7 +59,7 @@ class TaskVector(VectorEnv[Floats, Floats, Any]):
             raise InputError(f"render_mode {render_mode!r} was given: allowed is None")
         if others:
             raise InputError(f"unknown argument '{next(iter(others))}': allowed are dynamics and threads")
-        self.task = make_task(task) if isinstance(task, str) else task
+        self.task = as_task(task)
         self.num_envs = num_envs
         self._given, self._threads = dynamics, threads
         self.single_observation_space, self.single_action_space = spaces_of(self.task)
@@ -113,12 +115,21 @@ class TaskEnv(gymnasium.Env[Floats, Floats]):
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 50}  # noqa: RUF012
 
     def __init__(
-        self, task: str | Task, *, dynamics: Given = None, render_mode: str | None = None, **others: Any
+        self,
+        task: str | Task | type[Task],
+        *,
+        dynamics: Given = None,
+        render_mode: str | None = None,
+        **others: Any,
     ) -> None:
         if render_mode not in (None, "rgb_array"):
             raise InputError(f"render_mode {render_mode!r} was given: allowed are None and 'rgb_array'")
+        if others:
+            raise InputError(f"unknown argument '{next(iter(others))}': allowed is dynamics")
         self.render_mode = render_mode
-        self._vector = TaskVector(task, 1, dynamics=dynamics, threads=1, **others)
+        self._vector = TaskVector(task, 1, dynamics=dynamics, threads=1)
+        self._last: Floats | None = None
+        """`[nq]`, the pose before the step that ended the episode: the simulator has begun the next one."""
         self._drawing: tuple[ExitStack, Any, Renderer] | None = None
         self.task = self._vector.task
         self.metadata = self.metadata | {"render_fps": round(1 / self.task.dt)}
@@ -131,14 +142,16 @@ class TaskEnv(gymnasium.Env[Floats, Floats]):
         """Begin an episode."""
         super().reset(seed=seed)
         observation, infos = self._vector.reset(seed=seed, options=options)
+        self._last = None
         return observation[0], self._info(infos)
 
     def step(self, action: Floats) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
         """Take one step; the episode that ended is to be reset by the caller."""
+        pose = self._vector.simulator.data.qpos[0].copy()
         running = self._vector.simulator.dynamics  # those of the next episode come with the end of this one
         observation, reward, terminated, truncated, infos = self._vector.step(np.asarray(action)[None])
         if "final_obs" in infos:
-            observation = infos["final_obs"]
+            observation, self._last = infos["final_obs"], pose
         return (
             observation[0],
             float(reward[0]),
@@ -159,7 +172,7 @@ class TaskEnv(gymnasium.Env[Floats, Floats]):
             self._drawing = held, context, renderer
         _, context, renderer = self._drawing
         context.make_current()
-        return renderer(self._vector.simulator.data.qpos[0]).copy()
+        return renderer(self._vector.simulator.data.qpos[0] if self._last is None else self._last).copy()
 
     def close(self) -> None:
         """Give back what pictures were drawn with."""
@@ -193,8 +206,7 @@ def chosen_dynamics(task: Task, given: Given, n: int) -> tuple[Floats | None, Fr
             )
         if given == "train":
             return None, dynamics.uniform
-        low, high = np.array([p.test for p in dynamics], np.float64).T
-        return None, lambda rows, rng: rng.uniform(low, high, (rows, len(low)))
+        return None, partial(dynamics.uniform, over="test")
     if isinstance(given, Mapping):
         rows = dynamics.nominal(n)
         for name, value in given.items():

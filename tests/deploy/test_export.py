@@ -119,7 +119,8 @@ def test_a_file_is_measured_as_its_run_is(files, capsys, name):
     values = [[float(x) for x in row.split(",")[6:]] for row in (by_run, by_file)]
     assert values[1] == pytest.approx(values[0], rel=1e-3)
     main(["sweep", str(files / name), "--episodes", "1", "--scales", "0.8", "1.2"])
-    assert (files / f"{name}.measured" / "sweep.csv").exists()
+    (folder,) = files.glob(f"{name}-*")
+    assert (folder / "sweep.csv").exists()
 
 
 def test_a_file_and_a_run_stand_beside_each_other(files, capsys):
@@ -140,7 +141,7 @@ def test_a_file_and_a_run_stand_beside_each_other(files, capsys):
 def test_a_file_that_is_no_policy_is_refused_in_a_sentence(files, capsys, spoil, says):
     spoil(files / "policy.onnx")
     assert says in refused(capsys, "eval", "nominal", str(files / "policy.onnx"))
-    assert not (files / "policy.onnx.measured").exists()
+    assert not list(files.glob("policy.onnx-*"))
 
 
 @pytest.mark.parametrize(
@@ -163,9 +164,39 @@ def test_arrays_that_are_no_policy_are_refused_in_a_sentence(files, capsys, chan
 
 
 def test_a_file_in_the_place_of_the_folder_for_results_is_named(files, capsys):
-    (files / "policy.onnx.measured").write_text("in the way")
+    place = policy_file(files / "policy.onnx").folder
+    place.rmdir()
+    place.write_text("in the way")
     said = refused(capsys, "eval", "nominal", str(files / "policy.onnx"))
-    assert "policy.onnx.measured' can't be made: File exists" in said
+    assert f"folder '{place}' can't be made: File exists" in said
+
+
+def test_what_was_measured_of_one_file_is_not_taken_for_that_of_another(files):
+    first = policy_file(files / "policy.onnx")
+    rapo.sweep(first, episodes=1, parameters=("mass",))
+    other = rapo.train(
+        "hopper", "ppo", steps=256, seed=1, out=files / "other", quiet=True, num_envs=4, horizon=16
+    )
+    rapo.export(other, files / "policy.onnx")
+    second = policy_file(files / "policy.onnx")
+    assert second.folder != first.folder
+    assert set(rapo.sweep(second, episodes=1, parameters=("torque",))["parameter"]) == {"torque"}
+
+
+def test_actions_in_large_units_are_compared_by_their_size(tmp_path, monkeypatch):
+    class Strong(Hopper):
+        name = "strong"
+
+        @property
+        def action_range(self):
+            return np.full(3, -np.inf), np.full(3, np.inf)
+
+    run = rapo.train(Strong(), "ppo", steps=64, out=tmp_path / "run", quiet=True, num_envs=4, horizon=16)
+    training = run.training()
+    mean = training.learner.players[0].parameters.policy.mean
+    mean[-1]["kernel"] = mean[-1]["kernel"] * 1e6
+    monkeypatch.setattr(rapo.Run, "trained", lambda self, threads=0: training)
+    assert rapo.export(run, tmp_path / "policy.onnx").difference > 1e-5
 
 
 def test_a_file_of_another_task_is_refused(files, capsys):

@@ -1,7 +1,9 @@
 """Films and strips of policies under changed physics, drawn and encoded for real."""
 
+import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -97,7 +99,9 @@ def test_what_is_drawn_is_the_pose(run):
 
 def test_the_worst_that_was_found_is_shown(run, tmp_path):
     effort = ("--generations", "1", "--population", "4", "--episodes", "1", "--final-episodes", "2")
-    with pytest.raises(InputError, match="was not searched: find its worst with rapo search"):
+    with pytest.raises(
+        InputError, match="was not searched since it last learned: find its worst with rapo search"
+    ):
         clips([rapo.Run(run.folder)], worst=True)
     rapo.sweep(run, episodes=1)
     main(["search", str(run.folder), *effort])
@@ -106,6 +110,17 @@ def test_the_worst_that_was_found_is_shown(run, tmp_path):
     assert found is not None
     assert clip.dynamics.tolist() == [found.point[name] for name in run.config().task.dynamics.names]
     assert clip.name.startswith("run, worst: ")
+    said = json.loads((run.folder / "search.json").read_text())
+    (run.folder / "search.json").write_text(json.dumps(said | {"updates": 1}))
+    with pytest.raises(InputError, match="was not searched since it last learned"):
+        clips([run], worst=True)
+
+
+def test_every_picture_is_of_the_moment_it_is_for(run):
+    ((clip,),) = clips([run])
+    clip = replace(clip, poses=np.repeat(np.arange(100.0)[:, None], 6, axis=1))
+    assert [clip.pose(i * clip.task.dt)[0] for i in range(100)] == list(range(100))
+    assert clip.pose(1e9)[0] == 99
 
 
 @pytest.mark.parametrize(
@@ -118,7 +133,8 @@ def test_the_worst_that_was_found_is_shown(run, tmp_path):
         (("--sweep", "mass", "--worst"), "allowed is one of --dynamics, --worst and --sweep"),
         (("--out", "film.gif"), "film 'film.gif' can't be written: names must end in .mp4 or .png"),
         (("--out", "missing/film.mp4"), "can't be written: give a file in a folder that exists"),
-        (("--seconds", "0"), "a film of 0 seconds was asked for: allowed are numbers above 0"),
+        (("--seconds", "0"), "a film of 0 seconds was asked for: allowed are finite numbers above 0"),
+        (("--seconds", "nan"), "a film of nan seconds was asked for"),
     ],
 )
 def test_what_can_not_be_filmed_is_refused_in_a_sentence(run, tmp_path, monkeypatch, capsys, more, says):

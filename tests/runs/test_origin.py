@@ -115,3 +115,20 @@ def test_a_run_killed_before_it_kept_its_networks_is_not_trained_from_nothing(fi
     (run.folder / "checkpoint.safetensors").unlink()
     with pytest.raises(InputError, match="was stopped before it saved the networks it began with"):
         rapo.resume(run.folder, quiet=True)
+
+
+def test_a_run_of_a_task_of_ones_own_is_begun_from_by_its_name(first, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    main(["new", "my_robot"])
+    main(["train", "my_robot.py:MyRobot", "--algo", "ppo", "--steps", "64", "--out", "own", "--set", *SET])
+    other = (tmp_path / "my_robot.py").read_text().replace('name = "my_robot"', 'name = "another"')
+    (tmp_path / "another.py").write_text(other)
+    words = ["--from", "own", "--steps", "64", "--set", *SET]
+    main(["train", "my_robot.py:MyRobot", "--out", "same", *words])
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["train", "another.py:MyRobot", "--out", "other", *words])
+    assert "name it with --from-task my_robot.py:MyRobot" in capsys.readouterr().err
+    named = ["--from-task", "my_robot.py:MyRobot"]
+    main(["train", "another.py:MyRobot", "--out", "other", *named, *words])
+    assert json.loads((tmp_path / "other" / "config.json").read_text())["started_from"]["task"] == "my_robot"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,7 @@ from rapo.world.engines import ENGINE
 def whole_steps(words: Sequence[str]) -> int:
     """A number of steps from text such as 1000000, 1_000_000 or 1e6."""
     number = float(words[0].replace("_", ""))
-    if number != int(number):
+    if not isfinite(number) or number != int(number):
         raise ValueError(f"{words[0]} is no whole number")
     return int(number)
 
@@ -65,6 +66,10 @@ class TrainCommand:
     origin: Annotated[Path | None, tyro.conf.arg(name="from")] = None
     """A run whose policy, critic and normalisers training begins with, under other settings or dynamics or
     with another algorithm."""
+    from_task: str | None = None
+    """The task of that run as FILE:CLASS, where it is another one and not built in."""
+    from_algo: str | None = None
+    """The algorithm of that run as FILE:NAME, where it is another one and not built in."""
 
     def run(self) -> None:
         """Train with a display, then say where the run is."""
@@ -83,7 +88,7 @@ class TrainCommand:
                 soft_wrap=True,
                 highlight=False,
             )
-        origin = as_origin(self.origin, config)
+        origin = as_origin(self.origin, config, *own_code(self.from_task, self.from_algo))
         run = start(config, self.out, save_every=self.save_every, origin=origin)
         console.print(f"Run: {run.folder}", soft_wrap=True, markup=False)
 

@@ -40,9 +40,10 @@ class VideoCommand:
     def run(self) -> None:
         """Play, render and write, with progress bars."""
         from rapo.deploy.clips import clips
-        from rapo.deploy.film import pictures, write_film
+        from rapo.deploy.film import check_film, pictures, write_film
         from rapo.deploy.policy_file import named_runs
 
+        check_film(self.out, self.seconds)
         runs = named_runs(self.runs, *own_code(self.task, self.algo))
         with progress_bar() as progress:
             playing = progress.add_task("playing", total=None)
@@ -59,6 +60,7 @@ class VideoCommand:
             write_film(rows, self.out, seconds=self.seconds, advance=lambda: progress.advance(drawing))
         for clip in (clip for row in rows for clip in row):
             end = ", then the task ended it" if clip.terminated else ""
+            end = ", then the physics failed" if clip.diverged else end
             said = f"return {clip.returned:,.0f} in {len(clip.poses):,} steps{end}"
             console.print(f"{clip.name}: {said}", soft_wrap=True, markup=False, highlight=False)
         console.print(f"Wrote {self.out}", soft_wrap=True, markup=False, highlight=False)

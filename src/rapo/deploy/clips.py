@@ -31,6 +31,8 @@ class Clip:
     returned: float
     terminated: bool
     """Whether the task ended the episode before its time was up."""
+    diverged: bool
+    """Whether the episode was cut off because the physics failed."""
 
     def pose(self, time: float) -> Floats:
         """The pose `[nq]` at some time in seconds, the last one after the end."""
@@ -77,9 +79,10 @@ def _row(
         names = [f"{sweep} {value:g}" for value in shown]
     elif worst:
         found = read_search(run.folder)
-        if found is None:
+        if found is None or found.updates != trained.updates:
             raise InputError(
-                f"run '{run.folder}' was not searched: find its worst with rapo search {run.folder}"
+                f"run '{run.folder}' was not searched since it last learned: find its worst with rapo search "
+                f"{run.folder}"
             )
         rows = np.array([[found.point[name] for name in task.dynamics.names]])
         names = ["worst: " + _said(task.dynamics, rows[0])]
@@ -108,7 +111,7 @@ def _row(
         advance=advance,
     )
     every = np.stack(poses, axis=1)
-    label = run.folder.name.removesuffix(".measured")
+    label = run.folder.name
     return [
         Clip(
             task.tested(),
@@ -117,6 +120,7 @@ def _row(
             every[i, : lengths[i]],
             float(done.returned[i, 0]),
             bool(done.terminated[i, 0]),
+            bool(done.diverged[i, 0]),
         )
         for i in range(len(rows))
     ]

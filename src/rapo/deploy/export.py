@@ -22,6 +22,7 @@ from rapo.files import check_writable
 from rapo.heavy import jnp
 from rapo.learner import networks, normalize
 from rapo.runs.run import Run
+from rapo.training.actor import actor
 from rapo.training.loop import Training
 
 OBSERVATIONS, TOLERANCE = 10_000, 1e-5
@@ -45,25 +46,30 @@ def export(run: Run | str | Path, out: str | Path) -> Exported:
     """Write the policy of a run as `out`, an .onnx file or a .safetensors file of plain arrays.
 
     The file is read back and compared with the trained policy on observations that the policy visits; one
-    that differs by more than 1e-5 is not kept.
+    that differs by more than 1e-5, or by more than 1e-5 of the largest action where that is above 1, is not
+    kept.
     """
     run, path = run if isinstance(run, Run) else Run(Path(run)), Path(out)
     write, read = _format(path)
-    check_writable(path)
+    target = check_writable(path)
     training = run.trained(threads=1)
-    visited = _visited(run, training)
-    checked = path.with_name(f".{path.name}.checked{path.suffix}")
+    visited = _visited(training)
+    checked = target.with_name(f".{target.name}.checked{path.suffix}")
     try:
-        write(portable(run), checked)
+        write(portable(run, training), checked)
         policy = read(checked)
         found = np.concatenate([policy(rows) for rows in np.array_split(visited, 10)])
-        difference = float(np.abs(found - _trained(training, visited)).max())
-        if not difference <= TOLERANCE:
+        wanted = _trained(training, visited)
+        difference, allowed = (
+            float(np.abs(found - wanted).max()),
+            TOLERANCE * max(1.0, float(np.abs(wanted).max())),
+        )
+        if not difference <= allowed:
             raise InputError(
-                f"policy '{path}' differs from the trained one by {difference:.2g}: at most {TOLERANCE:g} is "
+                f"policy '{path}' differs from the trained one by {difference:.2g}: at most {allowed:.2g} is "
                 "allowed, so it was not written"
             )
-        checked.replace(path)
+        checked.replace(target)
     finally:
         checked.unlink(missing_ok=True)
     return Exported(path, len(visited), difference, _latency(policy, visited[:1]))
@@ -79,12 +85,12 @@ def _format(path: Path) -> tuple[Callable[..., None], Callable[[Path], Callable[
     return formats[path.suffix]
 
 
-def _visited(run: Run, training: Training) -> Floats:
+def _visited(training: Training) -> Floats:
     """Observations `[10,000, observation]` that the policy visits, under dynamics of the training ranges."""
     task, seen = training.config.task, []
     episodes = max(20, -(-2 * OBSERVATIONS // task.tested().time_limit))
     rows = task.dynamics.uniform(episodes, np.random.default_rng(0))
-    act = run.trained_policy().act
+    act = actor(task, training.learner)
 
     def watched(observation: Floats) -> NDArray[np.floating]:
         seen.append(observation.copy())

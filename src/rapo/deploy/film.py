@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 from subprocess import PIPE, Popen
 
@@ -42,17 +43,24 @@ def write_film(
 
     seconds: the film ends after so many at the latest. advance: called after every picture.
     """
-    if path.suffix not in (".mp4", ".png"):
-        raise InputError(f"film '{path}' can't be written: names must end in .mp4 or .png")
-    if not seconds > 0:
-        raise InputError(f"a film of {seconds:g} seconds was asked for: allowed are numbers above 0")
-    check_writable(path)
+    path = check_film(path, seconds)
     with renderers(rows) as draw:
         if path.suffix == ".png":
             write_atomically(path, _png(_strip(rows, draw, seconds, advance)))
         else:
             times = _times(rows, seconds)
             _encode(path, (_picture(rows, draw, t, advance) for t in times), rows, len(times))
+
+
+def check_film(path: Path, seconds: float) -> Path:
+    """The file that a film goes into, links followed; refused if none can be written there."""
+    if path.suffix not in (".mp4", ".png"):
+        raise InputError(f"film '{path}' can't be written: names must end in .mp4 or .png")
+    if not 0 < seconds < inf:
+        raise InputError(f"a film of {seconds:g} seconds was asked for: allowed are finite numbers above 0")
+    if path.suffix == ".mp4":
+        needed("imageio_ffmpeg", "video")
+    return check_writable(path)
 
 
 def pictures(rows: Sequence[Sequence[Clip]], path: Path, seconds: float) -> int:
@@ -77,9 +85,7 @@ def renderers(rows: Sequence[Sequence[Clip]]) -> Generator[Draw]:
         try:
             for clip in (clip for row in rows for clip in row):
                 made[id(clip)] = Renderer(_own_model(clip), WIDTH, HEIGHT)
-            yield lambda clip, time: made[id(clip)](
-                clip.poses[min(int(time / clip.task.dt), len(clip.poses) - 1)]
-            )
+            yield lambda clip, time: made[id(clip)](clip.pose(time))
         finally:
             for renderer in made.values():
                 renderer.close()
@@ -112,7 +118,9 @@ def _picture(
 def _panel(clip: Clip, draw: Draw, time: float) -> Picture:
     ended = len(clip.poses) * clip.task.dt
     over = time >= ended
-    state = f"ended after {ended:.1f} s" if over and clip.terminated else f"{min(time, ended):.1f} s"
+    end = "physics failed" if clip.diverged else "ended"
+    stopped = over and (clip.terminated or clip.diverged)
+    state = f"{end} after {ended:.1f} s" if stopped else f"{min(time, ended):.1f} s"
     return _written(draw(clip, time), (clip.name, f"return {clip.returned:,.0f}    {state}"))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,7 @@ from rapo.algorithms.spec import Algorithm
 from rapo.deploy.array_file import read_arrays
 from rapo.deploy.onnx_file import OnnxPolicy
 from rapo.errors import InputError
-from rapo.files import write_atomically
-from rapo.runs.run import CONFIG, Run, trained_runs
+from rapo.runs.run import Run, trained_runs
 from rapo.runs.trained_policy import TrainedPolicy
 from rapo.training.loop import Training
 from rapo.world.fingerprint import check_unchanged
@@ -41,7 +40,7 @@ class PolicyFile(Run):
         raise InputError(f"policy '{self.file}' is only a policy: training goes on from a run folder")
 
     def trained_policy(self) -> TrainedPolicy:
-        """The policy of the file; the folder for what is measured is made."""
+        """The policy of the file."""
         policy = self._read()
         facts, config = policy.facts, self.config()
         if facts["task"] != config.task.name:
@@ -58,15 +57,21 @@ class PolicyFile(Run):
 
 
 def policy_file(path: Path, task: Task | None = None, algo: Algorithm | None = None) -> PolicyFile:
-    """A policy file as a run: what is measured goes into a folder beside it, called as the file is."""
-    found = PolicyFile(path.with_name(f"{path.name}.measured"), task, algo, path)
-    said = json.dumps(found.described(), indent=1)
+    """A policy file as a run: what is measured goes into a folder beside it.
+
+    The name of the folder ends in a digest of the file, so that what was measured of one policy is never
+    taken for that of another.
+    """
+    try:
+        digest = sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(f"policy '{path}' can't be read: {error.strerror}") from None
+    found = PolicyFile(path.with_name(f"{path.name}-{digest[:8]}"), task, algo, path)
     found.trained_policy()
     try:
         found.folder.mkdir(exist_ok=True)
     except OSError as error:
         raise InputError(f"folder '{found.folder}' can't be made: {error.strerror}") from None
-    write_atomically(found.folder / CONFIG, said.encode())
     return found
 
 

@@ -52,9 +52,8 @@ class PortablePolicy:
         return np.clip(x @ kernel + bias, self.low, self.high)
 
 
-def portable(run: Run) -> PortablePolicy:
-    """The policy of a run as it was when the run last saved."""
-    training = run.trained(threads=1)
+def portable(run: Run, training: Training) -> PortablePolicy:
+    """The policy of a run, given the training as it was when the run last saved."""
     learner, task = training.learner, training.config.task
     low, high = task.action_range
     return PortablePolicy(

@@ -7,6 +7,7 @@ picture; here it is chosen when pictures are drawn.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
@@ -44,10 +45,18 @@ def _context(width: int, height: int) -> Any:
             return import_module(f"mujoco.{way}").GLContext(width, height)
         except Exception as error:  # drivers raise whatever they like
             failed.append(f"{way}: {type(error).__name__}")
+            _forget(way)
     raise InputError(
         f"no pictures can be drawn here ({', '.join(failed)}): install libegl1 and libgl1-mesa-dri, or "
         "libosmesa6"
     )
+
+
+def _forget(way: str) -> None:
+    """Undo what importing a way of drawing has left behind, or no other one can be tried."""
+    os.environ.pop("PYOPENGL_PLATFORM", None)
+    for name in [name for name in sys.modules if name.split(".")[0] == "OpenGL" or name == f"mujoco.{way}"]:
+        del sys.modules[name]
 
 
 class Renderer:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import isfinite
+from math import floor, isfinite, log10
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,8 +84,10 @@ class SweepSettings:
 def usual_scales(dynamics: Dynamics, parameter: str) -> Floats:
     """Values of a parameter `[n]` from one end of its test range to the other, the nominal one included."""
     known = dynamics[parameter]
-    values = np.append(np.linspace(*known.test, SCALES), float(known.nominal or 0.0))
-    return np.unique(values.round(9))
+    low, high = known.test
+    digits = 9 - floor(log10(high - low)) if high > low else 15
+    between = np.round(np.linspace(low, high, SCALES), digits)[1:-1]
+    return np.unique([low, *between.tolist(), high, round(float(known.nominal or 0.0), digits)])
 
 
 def settings(dynamics: Dynamics, chosen: SweepSettings | None = None) -> list[tuple[str, float]]:
@@ -225,7 +227,8 @@ def _check(chosen: SweepSettings, task: Task) -> None:
     for name, value in settings(task.dynamics, chosen):
         task.dynamics.sweep(name, [value])
         low, high = task.dynamics[name].test
-        if not chosen.beyond and not low - 1e-9 <= value <= high + 1e-9:
+        slack = 1e-9 * (high - low)
+        if not chosen.beyond and not low - slack <= value <= high + slack:
             raise InputError(
                 f"scale {value:g} of '{name}' lies outside of its test range, {low:g} to {high:g}: allow it "
                 "with --beyond"

@@ -67,6 +67,8 @@ class Run:
             return json.loads(path.read_bytes())
         except (ValueError, RecursionError):
             raise InputError(f"{CONFIG} of run '{self.folder}' is damaged: it can't be read") from None
+        except OSError as error:
+            raise InputError(f"{CONFIG} of run '{self.folder}' can't be read: {error.strerror}") from None
 
     def config(self) -> Config:
         """What the run was made with."""
@@ -274,8 +276,11 @@ def check_same(whose: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> No
 def _config_file(folder: Path) -> Path:
     """The configuration that makes a folder a run."""
     path = folder / CONFIG
-    if not path.is_file():
-        raise InputError(f"folder '{folder}' is not a run: it has no {CONFIG}")
+    try:
+        if not path.is_file():
+            raise InputError(f"folder '{folder}' is not a run: it has no {CONFIG}")
+    except OSError as error:
+        raise InputError(f"folder '{folder}' can't be read: {error.strerror}") from None
     return path
 
 

@@ -46,18 +46,31 @@ def train(
     )
 
 
-def as_origin(given: str | Path | Run | None, config: Config) -> Run | None:
-    """A run to start from; one of a task or algorithm of the user's own is that of the new run."""
+def as_origin(
+    given: str | Path | Run | None,
+    config: Config,
+    task: Task | None = None,
+    algo: Algorithm | None = None,
+) -> Run | None:
+    """A run to start from.
+
+    task, algo: those of the run, where they are not built in; those of the new run serve, if they have the
+    same name.
+    """
     if given is None or isinstance(given, Run):
         return given
-    own_task = config.task if config.task.source else None
-    own_algorithm = config.algorithm if config.algorithm.source else None
     said = Run(Path(given)).described()
-    return Run(
-        Path(given),
-        own_task if said.get("task_source") else None,
-        own_algorithm if said.get("algo_source") else None,
-    )
+    if task is None and said.get("task_source") and said.get("task") == config.task.name:
+        task = config.task
+    if algo is None and said.get("algo_source") and said.get("algo") == config.algorithm.name:
+        algo = config.algorithm
+    for kind, known in (("task", task), ("algo", algo)):
+        if known is None and (source := said.get(f"{kind}_source")):
+            raise InputError(
+                f"training can't begin from run '{given}': its {kind} '{said.get(kind)}' is not built in, "
+                f"name it with --from-{kind} {source}"
+            )
+    return Run(Path(given), task, algo)
 
 
 def start(

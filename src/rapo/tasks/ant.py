@@ -20,7 +20,7 @@ class Ant(Locomotion):
     reset_noise = 0.1
     contact_cost = 5e-4
     fields = ("xpos", "cfrc_ext")
-    options: ClassVar = {"first_std": 0.4}
+    options: ClassVar = {"first_std": 0.4, "gae_lambda": 0.9}
 
     def reset_velocity(self, n: int, rng: np.random.Generator) -> Floats:
         """Gaussian noise on the initial velocities."""

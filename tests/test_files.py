@@ -30,8 +30,12 @@ def test_a_new_file_has_the_permissions_of_any_other(tmp_path):
 def test_what_is_not_a_file_is_never_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    for path in (pipe, tmp_path, tmp_path / "no" / "such"):
-        with pytest.raises(InputError, match="can't be written: give a file in a folder that exists"):
+    for path, says in (
+        (pipe, "there is something else, give the name of a file"),
+        (tmp_path, "there is something else, give the name of a file"),
+        (tmp_path / "no" / "such", "give a file in a folder that exists"),
+    ):
+        with pytest.raises(InputError, match=f"can't be written: {says}"):
             write_atomically(path, b"x")
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert list(tmp_path.iterdir()) == [pipe]

@@ -20,7 +20,9 @@ def check_writable(path: Path) -> Path:
     folder = target.parent
     try:
         if target.exists() and not target.is_file():
-            raise InputError(f"file '{path}' can't be written: it is a folder, give the name of a file")
+            raise InputError(
+                f"file '{path}' can't be written: there is something else, give the name of a file"
+            )
         if not folder.is_dir():
             raise InputError(f"file '{path}' can't be written: give a file in a folder that exists")
     except OSError as error:

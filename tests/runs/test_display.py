@@ -7,7 +7,7 @@ from rich.console import Console
 from rapo.runs.display import shown
 from rapo.training.config import make_config
 
-METRICS = {"return": 120.0, "episodes": 4, "robust_gap": 0.25, "mixture": [0.5, 0.25, 0.25]}
+METRICS = {"return": 120.0, "episodes": 4, "divergences": 0, "robust_gap": 0.25, "mixture": [0.5, 0.25, 0.25]}
 
 
 def test_a_terminal_gets_a_live_panel():

@@ -257,7 +257,7 @@ class TestInterrupts:
     def test_one_line_and_status_130_whatever_is_going_on(self, run, tmp_path, command, seconds):
         words = {
             "train": ("hopper", "--algo", "rapo", "--out", str(tmp_path / "long")),
-            "sweep": (str(run), "--episodes", "2000"),
+            "sweep": (str(run), "--episodes", "300"),
         }
         process = subprocess.Popen(
             [sys.executable, "-m", "rapo", command, *words[command]],

@@ -16,6 +16,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import rapo
+from rapo.cli import main
 from rapo.deploy.renderer import headless
 from rapo.errors import InputError
 from rapo.evaluation.search import Axis, Found, SearchSettings
@@ -121,6 +122,21 @@ def opened(browser):
         context.close()
 
     return opening
+
+
+@pytest.fixture
+def refused(capsys):
+    """Runs a command that must end with status 2 and one line; returns the line."""
+
+    def running(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in arguments])
+        said = capsys.readouterr().err.strip()
+        assert ended.value.code == 2
+        assert "\n" not in said
+        return said
+
+    return running
 
 
 @pytest.fixture(scope="session")

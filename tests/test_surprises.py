@@ -36,15 +36,6 @@ def run(trained, tmp_path, monkeypatch):
     return tmp_path / "run"
 
 
-def refused(capsys, *arguments):
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in arguments])
-    said = capsys.readouterr().err.strip()
-    assert ended.value.code == 2
-    assert "\n" not in said
-    return said
-
-
 def settings(folder):
     table = read_sweep(folder)
     assert table is not None
@@ -52,10 +43,10 @@ def settings(folder):
 
 
 class TestSweepsThatMeet:
-    def test_a_sweep_of_fewer_episodes_does_not_replace_a_larger_one(self, run, capsys):
+    def test_a_sweep_of_fewer_episodes_does_not_replace_a_larger_one(self, run, refused):
         main(["sweep", str(run), "--episodes", "2"])
         before = (run / "sweep.csv").read_bytes()
-        said = refused(capsys, "sweep", run, "--scales", "1.1", "--episodes", "1")
+        said = refused("sweep", run, "--scales", "1.1", "--episodes", "1")
         assert "has 44 settings of 2 episodes from seed 1000" in said
         assert "sweep with --episodes 2 --seed 1000 to add to them, or with --replace" in said
         assert (run / "sweep.csv").read_bytes() == before
@@ -86,8 +77,8 @@ class TestSweepsThatMeet:
         assert [process.wait() for process in both] == [0, 0]
         assert {name for name, _ in settings(run)} == {"mass", "torque"}
 
-    def test_scales_outside_of_the_test_range_must_be_asked_for(self, run, capsys):
-        said = refused(capsys, "sweep", run, "--parameters", "mass", "--scales", "1e9", "--episodes", "1")
+    def test_scales_outside_of_the_test_range_must_be_asked_for(self, run, refused):
+        said = refused("sweep", run, "--parameters", "mass", "--scales", "1e9", "--episodes", "1")
         assert (
             "scale 1e+09 of 'mass' lies outside of its test range, 0.5 to 1.5: allow it with --beyond" in said
         )
@@ -323,8 +314,8 @@ class TestHints:
             (("--set", "leaning_rate=1"), "did you mean 'learning_rate'?"),
         ],
     )
-    def test_an_option_in_the_wrong_place_is_sent_to_the_right_one(self, capsys, tmp_path, more, says):
-        assert says in refused(capsys, "train", "hopper", "--algo", "ppo", "--out", tmp_path / "run", *more)
+    def test_an_option_in_the_wrong_place_is_sent_to_the_right_one(self, refused, tmp_path, more, says):
+        assert says in refused("train", "hopper", "--algo", "ppo", "--out", tmp_path / "run", *more)
         assert not (tmp_path / "run").exists()
 
     @pytest.mark.parametrize(
@@ -335,8 +326,8 @@ class TestHints:
             (("hopper", "--algo", "Rapo-Paper"), "did you mean 'rapo-paper'?"),
         ],
     )
-    def test_capital_letters_are_seen_through(self, capsys, words, says):
-        assert says in refused(capsys, "train", *words)
+    def test_capital_letters_are_seen_through(self, refused, words, says):
+        assert says in refused("train", *words)
 
     @pytest.mark.parametrize(("given", "taken"), [("1e2", 128), ("1_00", 128), ("128", 128), ("6.4e1", 64)])
     def test_steps_are_read_as_people_write_them_and_rounded_aloud(self, capsys, tmp_path, given, taken):
@@ -348,7 +339,7 @@ class TestHints:
         assert rapo.Run(out).training().steps == taken
 
     @pytest.mark.parametrize("given", ["inf", "nan", "1.5", "many"])
-    def test_steps_that_are_no_whole_number_are_refused(self, capsys, given):
+    def test_steps_that_are_no_whole_number_are_refused(self, refused, given):
         with pytest.raises(SystemExit) as ended:
             main(["train", "hopper", "--steps", given])
         assert ended.value.code == 2

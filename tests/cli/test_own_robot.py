@@ -34,16 +34,6 @@ def train(*more):
     main(["train", TASK, "--steps", "128", "--out", "run", *more, "--set", *SMALL])
 
 
-def refused(capsys, *arguments):
-    """What a command says that ends with status 2, in one line."""
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    said = capsys.readouterr().err.strip()
-    assert ended.value.code == 2
-    assert "\n" not in said
-    return said
-
-
 def change(path, before, after):
     text = path.read_text()
     assert before in text
@@ -78,9 +68,9 @@ def test_rapo_new_names_commands_that_work(tmp_path, monkeypatch, capsys):
         (["new", "other", "--folder", "nowhere"], "folder 'nowhere' does not exist"),
     ],
 )
-def test_a_robot_that_can_not_be_written_is_refused_and_nothing_is(robot, capsys, arguments, says):
+def test_a_robot_that_can_not_be_written_is_refused_and_nothing_is(robot, refused, arguments, says):
     before = sorted(path.name for path in robot.iterdir())
-    assert says in refused(capsys, *arguments)
+    assert says in refused(*arguments)
     assert sorted(path.name for path in robot.iterdir()) == before
 
 
@@ -103,20 +93,20 @@ def test_a_model_is_found_beside_the_file_that_names_it(robot, tmp_path_factory,
     ],
 )
 def test_a_task_that_changed_under_its_run_is_refused_by_what_changed(
-    robot, capsys, file, before, after, what
+    robot, refused, file, before, after, what
 ):
     train("--algo", "ppo")
     change(robot / file, before, after)
     for command in (["sweep", "run"], ["eval", "nominal", "run"], ["resume", "run"]):
-        said = refused(capsys, *command, "--task", TASK)
+        said = refused(*command, "--task", TASK)
         assert f"task 'my_robot' of run 'run' has changed since the run was trained, in {what}" in said
     assert not (robot / "run" / "sweep.csv").exists()
 
 
-def test_a_range_that_changed_under_a_run_is_refused(robot, capsys):
+def test_a_range_that_changed_under_a_run_is_refused(robot, refused):
     train("--algo", "ppo")
     change(robot / "my_robot.py", "train=(0.7, 1.5)", "train=(0.9, 1.1)")
-    assert "dynamics" in refused(capsys, "sweep", "run", "--task", TASK)
+    assert "dynamics" in refused("sweep", "run", "--task", TASK)
 
 
 @pytest.mark.filterwarnings("default")
@@ -128,11 +118,11 @@ def test_a_file_that_changed_and_does_the_same_is_only_named(robot, capsys):
     assert "note: file of task 'my_robot' of run 'run' has changed since the run was trained" in said
 
 
-def test_a_run_folder_never_executes_code_on_its_own(robot, capsys):
+def test_a_run_folder_never_executes_code_on_its_own(robot, refused):
     train("--algo", "ppo")
     (robot / "my_robot.py").write_text("open('executed', 'w')")
     for command in (["sweep"], ["search"], ["eval", "nominal"], ["resume"]):
-        assert f"name it with --task {TASK}" in refused(capsys, *command, "run")
+        assert f"name it with --task {TASK}" in refused(*command, "run")
     main(["report", "run", "--out", "report"])
     assert not (robot / "executed").exists()
 
@@ -148,23 +138,23 @@ def test_a_run_folder_never_executes_code_on_its_own(robot, capsys):
         (None, "no.such.module:MyRobot", "module 'no.such.module' can't be imported"),
     ],
 )
-def test_a_name_that_stands_for_no_task_is_refused(robot, capsys, written, name, says):
+def test_a_name_that_stands_for_no_task_is_refused(robot, refused, written, name, says):
     if written is not None:
         (robot / "bad.py").write_text(written)
-    assert says in refused(capsys, "train", name, "--out", "run")
+    assert says in refused("train", name, "--out", "run")
     assert not (robot / "run").exists()
 
 
-def test_an_algorithm_of_ones_own_is_trained_measured_and_put_into_a_grid(robot, capsys):
+def test_an_algorithm_of_ones_own_is_trained_measured_and_put_into_a_grid(robot, capsys, refused):
     (robot / "rules.py").write_text(RULES)
     named = ("--task", TASK, "--algo", "rules.py:cautious")
     train("--algo", "rules.py:cautious")
-    assert "name it with --algo rules.py:cautious" in refused(capsys, "sweep", "run", "--task", TASK)
+    assert "name it with --algo rules.py:cautious" in refused("sweep", "run", "--task", TASK)
     main(["sweep", "run", *named, "--episodes", "1"])
     main(["resume", "run", *named])
     capsys.readouterr()
     assert "'rules.py' has no algorithm 'bold'" in refused(
-        capsys, "train", TASK, "--algo", "rules.py:bold", "--out", "other"
+        "train", TASK, "--algo", "rules.py:bold", "--out", "other"
     )
     options = "\n".join(option if "=" in option else "" for option in SMALL)
     (robot / "grid.toml").write_text(
@@ -198,11 +188,9 @@ def test_models_given_by_hand_are_an_ensemble_like_any_other(robot, capsys):
         ("load,damping,strength\n-1,1,1\n", "dynamics row 0 (load -1"),
     ],
 )
-def test_models_that_are_none_are_refused(robot, capsys, models, says):
+def test_models_that_are_none_are_refused(robot, refused, models, says):
     (robot / "models.csv").write_text(models)
-    said = refused(
-        capsys, "train", TASK, "--algo", "rapo-no-both", "--out", "run", "--set", "models=models.csv"
-    )
+    said = refused("train", TASK, "--algo", "rapo-no-both", "--out", "run", "--set", "models=models.csv")
     assert says in said
     assert not (robot / "run").exists()
 

@@ -138,9 +138,9 @@ def test_a_file_and_a_run_stand_beside_each_other(files, capsys):
         (lambda path: rewrite(path, {"rapo": '{"config": {}, "format": 9}'}), "has format 9: this version"),
     ],
 )
-def test_a_file_that_is_no_policy_is_refused_in_a_sentence(files, capsys, spoil, says):
+def test_a_file_that_is_no_policy_is_refused_in_a_sentence(files, refused, spoil, says):
     spoil(files / "policy.onnx")
-    assert says in refused(capsys, "eval", "nominal", str(files / "policy.onnx"))
+    assert says in refused("eval", "nominal", str(files / "policy.onnx"))
     assert not list(files.glob("policy.onnx-*"))
 
 
@@ -153,21 +153,21 @@ def test_a_file_that_is_no_policy_is_refused_in_a_sentence(files, capsys, spoil,
         (lambda arrays: arrays["deviation"].fill(0), "do not fit together or are not finite"),
     ],
 )
-def test_arrays_that_are_no_policy_are_refused_in_a_sentence(files, capsys, change, says):
+def test_arrays_that_are_no_policy_are_refused_in_a_sentence(files, refused, change, says):
     path = files / "policy.safetensors"
     with safe_open(path, framework="numpy") as file:
         metadata = file.metadata()
     arrays = {name: array.copy() for name, array in load_file(path).items()}
     change(arrays)
     save_file(arrays, path, metadata)
-    assert says in refused(capsys, "eval", "nominal", str(path))
+    assert says in refused("eval", "nominal", str(path))
 
 
-def test_a_file_in_the_place_of_the_folder_for_results_is_named(files, capsys):
+def test_a_file_in_the_place_of_the_folder_for_results_is_named(files, refused):
     place = policy_file(files / "policy.onnx").folder
     place.rmdir()
     place.write_text("in the way")
-    said = refused(capsys, "eval", "nominal", str(files / "policy.onnx"))
+    said = refused("eval", "nominal", str(files / "policy.onnx"))
     assert f"folder '{place}' can't be made: File exists" in said
 
 
@@ -199,8 +199,8 @@ def test_actions_in_large_units_are_compared_by_their_size(tmp_path, monkeypatch
     assert rapo.export(run, tmp_path / "policy.onnx").difference > 1e-5
 
 
-def test_a_file_of_another_task_is_refused(files, capsys):
-    said = refused(capsys, "eval", "nominal", str(files / "policy.onnx"), "--task", "walker2d")
+def test_a_file_of_another_task_is_refused(files, refused):
+    said = refused("eval", "nominal", str(files / "policy.onnx"), "--task", "walker2d")
     assert f"policy '{files / 'policy.onnx'}' is of task 'hopper': it is of no use for 'walker2d'" in said
 
 
@@ -211,10 +211,10 @@ def test_a_file_of_another_task_is_refused(files, capsys):
         ("missing/policy.onnx", "can't be written: give a file in a folder that exists"),
     ],
 )
-def test_a_file_that_can_not_be_written_is_refused_before_any_work(files, capsys, monkeypatch, out, says):
+def test_a_file_that_can_not_be_written_is_refused_before_any_work(files, refused, monkeypatch, out, says):
     monkeypatch.chdir(files)
     before = sorted(files.iterdir())
-    assert says in refused(capsys, "export", "run", "--out", out)
+    assert says in refused("export", "run", "--out", out)
     assert sorted(files.iterdir()) == before
 
 
@@ -245,15 +245,6 @@ def test_a_policy_of_the_quadrotor_says_how_to_keep_its_history(tmp_path, capsys
 def test_an_exported_policy_can_not_be_trained_further(files):
     with pytest.raises(InputError, match="is only a policy: training goes on from a run folder"):
         policy_file(files / "policy.onnx").training()
-
-
-def refused(capsys, *arguments):
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    said = capsys.readouterr().err.strip()
-    assert ended.value.code == 2
-    assert "\n" not in said
-    return said
 
 
 def rewrite(path, metadata):

@@ -73,7 +73,7 @@ def _singles(array: Any) -> Singles:
 
 
 def _facts(run: Run, training: Training, task: Task) -> dict[str, Any]:
-    config = training.config
+    config, described = training.config, training.config.describe()
     return {
         "format": FORMAT,
         "rapo": __version__,
@@ -88,17 +88,8 @@ def _facts(run: Run, training: Training, task: Task) -> dict[str, Any]:
             {"name": name, "size": size, "unit": unit} for name, size, unit in task.checked_observed()
         ],
         "action": _actions(task),
-        "dynamics": {
-            p.name: {
-                "fields": list(p.fields),
-                "apply": p.apply,
-                "nominal": p.nominal,
-                "train": list(p.train),
-                "test": list(p.test),
-            }
-            for p in task.dynamics
-        },
-        "config": config.describe(),
+        "dynamics": {p.name: {**described["dynamics"][p.name], "test": list(p.test)} for p in task.dynamics},
+        "config": described,
         "fingerprint": fingerprint(task),
     }
 

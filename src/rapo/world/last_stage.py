@@ -5,8 +5,11 @@ last stage. mjbatch has no such call, and MuJoCo itself reads sensors (which tri
 only. But the last stage left its kinematics behind: from them its positions and velocities are recovered,
 and one forward pass there, which need not solve for the accelerations again, gives the forces.
 
-For models whose joints are free bodies and hinges or slides with a motor each, without activations, under
-a solver in which accelerations determine the forces (Newton or CG); others are refused.
+Under solver PGS, in which accelerations do not determine the forces, the pass solves again, from the warm
+start that the stage itself had: that of the last substep.
+
+For models whose joints are free bodies and hinges or slides with a motor each, without activations; others
+are refused.
 """
 
 from __future__ import annotations
@@ -52,14 +55,19 @@ class LastStage:
 
     def __init__(self, model: mujoco.MjModel, stepped: mjbatch.Batch) -> None:
         joints = _driven_joints(model)
-        # The accelerations of the last stage are the warm start of the next: no iterations are needed,
-        # nor what Newton's method prepares for them.
         model = copy(model)
-        model.opt.iterations = 0
-        model.opt.solver = mujoco.mjtSolver.mjSOL_CG
+        self.solves: bool = model.opt.solver == mujoco.mjtSolver.mjSOL_PGS
+        """Whether the pass solves again: `begin_last_substep` has to be called before the last substep."""
+        if not self.solves:
+            # The accelerations of the last stage are the warm start of the next: no iterations are needed,
+            # nor what Newton's method prepares for them.
+            model.opt.iterations = 0
+            model.opt.solver = mujoco.mjtSolver.mjSOL_CG
         self.batch = mjbatch.Batch(model, stepped.num_sims, stepped.num_threads)
         self._state, qpos, qvel = (self.batch.bind(field) for field in ("state", "qpos", "qvel"))
         self._stepped_state = stepped.bind("state")
+        self._warmstart, self._stepped_warmstart = (b.bind("qacc_warmstart") for b in (self.batch, stepped))
+        self._began_from = self._stepped_warmstart.copy()
         self._inputs = slice(1 + model.nq + model.nv, None)
         self._free = [
             _FreeBody(stepped, model.jnt_bodyid[j], qpos[:, q : q + 7], qvel[:, v : v + 6])
@@ -71,12 +79,18 @@ class LastStage:
         self._length, self._velocity = stepped.bind("actuator_length"), stepped.bind("actuator_velocity")
         self._gear = stepped.expand("actuator_gear")[:, :, 0]
 
+    def begin_last_substep(self) -> None:
+        """Keep the warm start of the substep that comes now, which all its stages begin from."""
+        np.copyto(self._began_from, self._stepped_warmstart)
+
     def read(self, ids: NDArray[np.intp] | None, *, stepped: bool = True) -> None:
         """Compute this batch's fields at the other batch's last stage or, if not `stepped`, at its state."""
         if not stepped:
             self._state[...] = self._stepped_state
         else:
             self._state[:, self._inputs] = self._stepped_state[:, self._inputs]
+            if self.solves:
+                self._warmstart[...] = self._began_from
             for body in self._free:
                 body.recover()
             self._qpos[:, self._driven_q] = self._length / self._gear
@@ -116,7 +130,6 @@ def _driven_joints(model: mujoco.MjModel) -> NDArray[np.intp]:
         ),
         "has motors with gear 0": (model.actuator_gear[:, 0] == 0).any(),
         "has activation states": model.na > 0,
-        "has solver PGS": model.opt.solver == mujoco.mjtSolver.mjSOL_PGS,
         "has noslip iterations": model.opt.noslip_iterations > 0,
         "has its warm start switched off": model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_WARMSTART,
     }

@@ -156,17 +156,25 @@ class Physics:
         before: a function that is called before every substep.
         """
         failed, began = None, self.state[:, _TIME].copy()
-        for substep in range(1 if before is None else substeps):
+        solving = self._last_stage if self._last_stage is not None and self._last_stage.solves else None
+        at_once, taken = 1 if before is not None else substeps, 0
+        if solving is not None:
+            at_once = min(at_once, max(1, substeps - 1))
+        while taken < substeps:
             if before is not None:
-                before(substep)
+                before(taken)
+            if solving is not None and taken == substeps - 1:
+                solving.begin_last_substep()
+            count = min(at_once, substeps - taken)
             try:
-                self.batch.step(ids, nstep=substeps if before is None else 1)
+                self.batch.step(ids, nstep=count)
             except RuntimeError:
                 # mjbatch names only the first that failed; the clock of every one that did is behind.
                 ids = np.arange(self.n) if ids is None else ids
                 failed = np.zeros(self.n, bool) if failed is None else failed
-                failed[ids] = self.state[ids, _TIME] - began[ids] < (substep + 0.5) * self._timestep
+                failed[ids] = self.state[ids, _TIME] - began[ids] < (taken + 0.5) * self._timestep
                 ids = ids[~failed[ids]]
+            taken += count
         if self._last_stage is not None:
             self._last_stage.read(ids)
         if self._warnings.tobytes() != self._quiet:

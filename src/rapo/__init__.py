@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rapo.runs.run import Run
     from rapo.runs.start import resume, train
     from rapo.tasks.quadrotor.flights import track
+    from rapo.tasks.wrapped.gymnasium_task import GymnasiumTask
+    from rapo.tasks.wrapped.wrapping import wrap
     from rapo.training.actor import Actor
     from rapo.world.dynamics import Dynamics, Parameter
     from rapo.world.engines import make_simulator
@@ -45,6 +47,8 @@ _HOMES = {
     "rapo.runs.run": ("Run",),
     "rapo.runs.start": ("resume", "train"),
     "rapo.tasks.quadrotor.flights": ("track",),
+    "rapo.tasks.wrapped.gymnasium_task": ("GymnasiumTask",),
+    "rapo.tasks.wrapped.wrapping": ("wrap",),
     "rapo.training.actor": ("Actor",),
     "rapo.world.dynamics": ("Dynamics", "Parameter"),
     "rapo.world.engines": ("make_simulator",),
@@ -67,6 +71,7 @@ __all__ = [
     "Dynamics",
     "Evaluated",
     "FreshDynamics",
+    "GymnasiumTask",
     "InputError",
     "Measurement",
     "MujocoSimulator",
@@ -94,6 +99,7 @@ __all__ = [
     "sweep",
     "track",
     "train",
+    "wrap",
 ]
 
 

@@ -291,11 +291,11 @@ class Dynamics:
         low, high = (ends[self.movable] for ends in self.box())
         return (low + high) / 2, (high - low) / 2
 
-    def write(self, model: mujoco.MjModel, row: ArrayLike) -> None:
-        """Put one row `[P]` into `model` itself and recompute its derived constants."""
+    def write(self, model: mujoco.MjModel, row: ArrayLike, scratch: mujoco.MjData | None = None) -> None:
+        """Put one row `[P]` into `model` itself and recompute its derived constants, using up `scratch`."""
         for field, values in self.values(self.check(row)).items():
             _live(model, field)[...] = values[0]
-        mujoco.mj_setConst(model, mujoco.MjData(model))
+        mujoco.mj_setConst(model, mujoco.MjData(model) if scratch is None else scratch)
 
     def _with_nominal(self, parameter: Parameter) -> Parameter:
         """The parameter with its nominal value read off the model where it is not given."""

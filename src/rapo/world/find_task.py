@@ -1,8 +1,9 @@
-"""Tasks by name: the built-in ones, and those of a user, as file.py:Class or package.module:Class.
+"""Tasks by name: the built-in ones, Gymnasium's by their ids, and those of a user, as file.py:Class.
 
 A built-in task is imported when it is asked for, so that names can be listed and checked quickly.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import ClassVar
@@ -45,11 +46,19 @@ class _Tasks(Mapping[str, type[Task]]):
 TASKS = _Tasks()
 """The built-in tasks."""
 
+_GYMNASIUM = re.compile(r"\w+-v\d+")
+"""What the ids of Gymnasium's own environments look like."""
+
 
 def find_task(name: str) -> type[Task]:
-    """The class of the built-in task called `name`, or the one that file.py:Class or module:Class names."""
+    """The class of the built-in task called `name`, or the one that file.py:Class or module:Class names.
+
+    The id of an environment that comes with Gymnasium, as Swimmer-v5, names that environment as a task.
+    """
     if name in TASKS:
         return TASKS[name]
+    if _GYMNASIUM.fullmatch(name):
+        return import_module("rapo.tasks.wrapped.wrapping").class_of(name)
     if not is_code(name):
         raise unknown("task", name, TASKS)
     found = find_code(name)

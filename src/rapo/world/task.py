@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rapo.arrays import Bools, Floats
 from rapo.errors import InputError, unknown
-from rapo.heavy import mjbatch
+from rapo.heavy import mjbatch, mujoco
 from rapo.world import last_stage
 from rapo.world.dynamics import Dynamics, Parameter
 from rapo.world.model import load_model
@@ -71,9 +71,9 @@ class Task(ABC):
 
     name: ClassVar[str]
     """What users call the task."""
-    model_file: ClassVar[str | Path]
+    model_file: str | Path
     """The task's MJCF file; a relative path begins at the folder of the Python file that names it."""
-    frame_skip: ClassVar[int]
+    frame_skip: int
     """Physics substeps per action."""
     parameters: ClassVar[tuple[Parameter, ...]]
     """What is uncertain about the robot's physics."""
@@ -83,11 +83,11 @@ class Task(ABC):
     """Named dynamics, each with the parameters that it fixes; the others come from their training ranges."""
     options: ClassVar[Mapping[str, Any]] = {}
     """Options of training that suit the task better than the defaults."""
-    fields: ClassVar[tuple[str, ...]] = ()
+    fields: tuple[str, ...] = ()
     """The mjData fields that the task's methods read, beside qpos and qvel."""
     model_fields: ClassVar[tuple[str, ...]] = ()
     """The mjModel arrays that `drive` writes for each simulation, over what the dynamics put there."""
-    userdata_size: ClassVar[int] = 0
+    userdata_size: int = 0
     """How many numbers an episode carries along in `data.userdata`."""
     source: ClassVar[str | None] = None
     """Where it was loaded from, as FILE:CLASS or MODULE:CLASS; None for one that no name stands for."""
@@ -109,7 +109,7 @@ class Task(ABC):
             raise InputError(
                 f"task '{self.name}' asks for field 'userdata': it is always there, of userdata_size numbers"
             )
-        self.model = load_model(self._model_path(), self.fields)
+        self.model = self.load_model()
         never_zero = ("actuator_gear",) if last_stage.is_needed(self.model, self.fields) else ()
         self.dynamics = Dynamics(self.model, self.parameters, never_zero)
         self.action_size: int = self.model.nu
@@ -123,6 +123,10 @@ class Task(ABC):
         self.initial_qpos: Floats = two.qpos[0].copy()
         self.initial_qvel: Floats = two.qvel[0].copy()
         self.observation_size, self.memory_size = self._check_methods(two)
+
+    def load_model(self) -> mujoco.MjModel:
+        """The compiled model: that of `model_file`, able to give `fields`."""
+        return load_model(self._model_path(), self.fields)
 
     def _model_path(self) -> Path:
         """The model file, looked for beside the Python file that names it."""

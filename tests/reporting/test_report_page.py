@@ -136,3 +136,61 @@ def test_the_page_is_readable_by_more_than_eyes(opened, address):
             "[...document.querySelectorAll('table')].every(t => t.getAttribute('aria-label'))"
         )
         assert page.evaluate("document.documentElement.lang") == "en"
+
+
+def test_charts_that_nobody_has_scrolled_to_are_drawn_too(opened, address):
+    with opened(address, "no such figure") as page:
+        assert page.evaluate("window.scrollY") == 0
+        page.wait_for_function(DRAWN)
+        assert page.wrong == []
+
+
+DRAWN = "() => [...document.querySelectorAll('.plot')].every(plot => plot.querySelector('.main-svg'))"
+SIZES = """() => [...document.querySelectorAll('.plot')].map(plot => [
+    plot.querySelector('.main-svg').getBoundingClientRect().width, plot.getBoundingClientRect().width,
+])"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_paper_charts_fit_and_colours_stay(opened, address, scheme):
+    with opened(address, scheme=scheme) as page:
+        page.wait_for_function(DRAWN)
+        before = page.evaluate(SIZES)
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print", color_scheme="light")
+        on_paper = page.evaluate(SIZES)
+        assert len(on_paper) == len(before) > 4
+        assert on_paper != before
+        assert all(drawn <= room + 1 for drawn, room in on_paper)
+        assert page.evaluate("document.body.getBoundingClientRect().width") == 680
+        kept = """() => [...document.querySelectorAll('.bar i, .bar b, .dot')].map(
+            mark => [getComputedStyle(mark).printColorAdjust, getComputedStyle(mark).backgroundColor])"""
+        light = {look["light"] for look in data_of(page)["looks"].values()}
+        marks = page.evaluate(kept)
+        assert len(marks) > 4
+        for adjust, colour in marks:
+            red, green, blue = map(int, re.findall(r"\d+", colour)[:3])
+            assert (adjust, f"#{red:02x}{green:02x}{blue:02x}" in light) == ("exact", True)
+        assert page.evaluate("document.querySelector('.plot .trace:last-child .js-line').style.stroke") in {
+            f"rgb({int(x[1:3], 16)}, {int(x[3:5], 16)}, {int(x[5:], 16)})" for x in light
+        }
+        page.emulate_media(media="screen", color_scheme=scheme)
+        page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+        assert page.evaluate(SIZES) == before
+
+
+def data_of(page):
+    return json.loads(page.text_content("#data"))
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_a_table_that_is_cut_off_says_so(opened, address, width):
+    with opened(address, "no such figure", width=width) as page:
+        page.wait_for_function("() => document.querySelector('.scroll.cut') || innerWidth > 1000")
+        seen = page.evaluate(
+            """() => [...document.querySelectorAll('.scroll')].map(table => [
+                table.scrollWidth > table.clientWidth + 1, getComputedStyle(table, '::before').content])"""
+        )
+        assert any(cut for cut, _ in seen) == (width == 400)
+        for cut, words in seen:
+            assert ("More columns to the right" in words) == cut

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from rapo.reporting.equal_cost import compare, returned, spent
-from rapo.reporting.sweep_scores import Range, kept, normalised, once, reference, scores, settings
+from rapo.reporting.sweep_scores import Range, once, scores, settings
+from rapo.reporting.yardstick import Yardstick, yardstick
 
 RANGES = {"mass": Range(1.0, (0.8, 1.2)), "torque": Range(1.0, (0.9, 1.1))}
 
@@ -67,7 +68,7 @@ def test_a_sweep_of_nothing_but_divergence_has_no_scores():
 
 
 def test_a_return_is_kept_from_the_nominal_scale_outward_without_a_gap():
-    scales = [0.6, 0.8, 1.0, 1.2, 1.4]
+    scales, kept = [0.6, 0.8, 1.0, 1.2, 1.4], Yardstick(0.0, 100.0).kept
     assert kept(scales, [90, 70, 100, 85, 80], 1.0) == (1.0, 1.4)
     assert kept(scales, [80, 80, 100, 79, 100], 1.0) == (0.6, 1.0)
     assert kept(scales[::-1], [100, 79, 100, 80, 80], 1.0) == (0.6, 1.0)
@@ -75,13 +76,20 @@ def test_a_return_is_kept_from_the_nominal_scale_outward_without_a_gap():
     assert kept([0.5], [3], 1.0) is None
 
 
-def test_normalised_returns_are_shares_of_the_best_nominal_mean():
-    assert reference([50.0, 200.0, nan]) == 200
-    assert normalised(100.0, 200.0) == 0.5
-    assert reference([-3.0, 0.0]) is None
-    assert reference([]) is None
-    assert normalised(100.0, None) is None
-    assert normalised(nan, 200.0) is None
+def test_returns_below_zero_are_kept_as_a_share_of_the_lead_over_random_actions():
+    scales, kept = [0.6, 0.8, 1.0, 1.2, 1.4], yardstick([-20.0], random=-120.0).kept
+    assert kept(scales, [-60, -40, -20, -39, -41], 1.0) == (0.8, 1.2)  # 80% of 100 above -120 is -40
+    assert kept(scales, [-90, -90, -120, -90, -90], 1.0) is None
+    assert yardstick([-20.0]).kept(scales, [-20] * 5, 1.0) is None
+
+
+def test_normalised_returns_are_shares_of_the_way_to_the_best_nominal_mean():
+    assert yardstick([50.0, 200.0, nan], random=10.0).normalised(100.0) == 0.5
+    assert yardstick([-30.0, -20.0], random=-120.0).normalised(-70.0) == 0.5
+    assert yardstick([-3.0, 0.0]).normalised(-1.0) is None
+    assert yardstick([-3.0], random=-1.0).normalised(-2.0) is None
+    assert yardstick([]).normalised(100.0) is None
+    assert yardstick([200.0]).normalised(nan) is None
 
 
 def metrics(returns, seconds, steps=10):

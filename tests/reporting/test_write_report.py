@@ -13,6 +13,7 @@ import pytest
 import rapo
 from rapo.cli import main
 from rapo.errors import InputError
+from rapo.evaluation.random_actions import SCHEMA as RANDOM_SCHEMA
 from rapo.reporting import charts, markup, tables
 from rapo.reporting import print_figures as figures
 from rapo.reporting.colours import looks
@@ -111,14 +112,22 @@ def test_one_run_makes_a_report_that_owns_up_to_being_one(runs, tmp_path):
     text = report([runs / "ppo-0"], tmp_path / "report").read_text()
     assert "ppo is the only policy that was tested" in text
     assert "This is one run." in text
-    assert "How likely is it better?</b>: sweeps of two algorithms are needed" in text
+    assert (
+        "How likely is it better?</b>: it takes sweeps of at least 3 runs of each of two algorithms" in text
+    )
 
 
 def test_runs_without_evidence_make_a_report_that_says_how_to_get_it(bare, tmp_path):
     text = report([bare / "ppo-0", bare / "rapo-0"], tmp_path / "report").read_text()
     assert "No policy can be trusted yet" in text
-    for command in ("rapo sweep RUN", "rapo search RUN", "rapo grid FILE"):
+    folders = f"{bare / 'rapo-0'} {bare / 'ppo-0'}"
+    for command in (
+        f"rapo sweep {folders}",
+        f"rapo search {folders}",
+        "rapo train hopper --algo rapo-no-advnet",
+    ):
         assert f"<code>{command}</code>" in text
+    assert not re.search(r"<code>[^<]*\b(RUN|TASK|FILE)\b", text)
     assert "Not in this report" in text
     assert {"task-hopper-mixture", "task-hopper-temperature"} <= set(data_of(text)["figures"])
 
@@ -225,11 +234,12 @@ def test_what_sweep_search_and_training_write_makes_a_whole_report(tmp_path):
     found = rapo.search(run, generations=1, population=4, episodes=1, final_episodes=2)
     page = rapo.report([run.folder], tmp_path / "report")
     shown = data_of(page.read_text())["figures"]
-    for name in ("robustness", "heatmaps", "mixture", "temperature"):
+    for name in ("robustness", "mixture", "temperature"):
         assert f"task-hopper-{name}" in shown
     table = pl.read_csv(tmp_path / "report/tables/hopper-worst-cases.csv")
     assert table["return"][0] == pytest.approx(found.returned)
     assert "left out" not in page.read_text()
+    assert "What the critic expects at each scale" in page.read_text()
 
 
 def test_a_heatmap_of_one_record_is_drawn(runs, tmp_path):
@@ -397,14 +407,64 @@ def test_a_folder_that_cant_be_written_is_refused_before_any_work(runs, tmp_path
     assert (tmp_path / "taken").read_text() == "mine"
 
 
-def test_a_return_that_is_not_above_zero_normalises_nothing(runs, evidence, tmp_path):
+def test_returns_below_zero_are_shares_of_the_lead_over_random_actions(runs, evidence, tmp_path):
     for run in runs.iterdir():
-        evidence["sweep"](run, level=-5.0)
-    (one,) = read(runs)
-    assert one.reference is None
-    assert "no share of it can be kept" in dict(summarise(one).facts)["How far"]
+        evidence["sweep"](run, level=-5.0, fall=-2.0)
+    said = dict(summarise(read(runs)[0]).facts)["How far"]
+    assert f"`rapo eval random {runs / 'rapo-0'}`" in said
     out = report([runs], tmp_path / "report").parent
     assert pl.read_csv(out / "tables/hopper-scores.csv")["OOD normalised"].to_list() == [None, None]
+    for level, says in (
+        (-25.0, "80% of its lead over random actions, from their return of -25.0 to -5"),
+        (-4.0, "is not above the -4.00 of random actions: there is nothing to keep"),
+    ):
+        for run in runs.iterdir():
+            rows = [(episode, level, 9, False, 1000) for episode in range(3)]
+            pl.DataFrame(rows, schema=RANDOM_SCHEMA, orient="row").write_csv(run / "random.csv")
+        assert says in dict(summarise(read(runs)[0]).facts)["How far"]
+        report([runs], out)
+        shares = pl.read_csv(out / "tables/hopper-scores.csv")["OOD normalised"].to_list()
+        if level == -25.0:  # -5 at the nominal scale, -7 at the ends of the training range and -10 outside
+            assert shares == pytest.approx([0.75, 0.75], abs=0.02)
+            kept = pl.read_csv(out / "tables/hopper-kept.csv")
+            assert kept["mass"].to_list() == ["0.8 to 1.2"] * 2
+
+
+def test_a_search_is_compared_with_the_axes_on_the_same_initial_states(runs):
+    best = read(runs)[0].ranking[0]
+    said = dict(summarise(read(runs)[0]).facts)["Worst case"]
+    assert best.worst.value == pytest.approx(85, abs=1)  # of the sweep, from other states
+    assert "where seed 0 returns 60.0 (95% interval 59.0 to 61.0) from 100 initial states of its own" in said
+    assert "there torque at 0.5, the worst of its sweep, returns 90.0" in said
+    path = runs / "rapo-0" / "search.json"
+    found = json.loads(path.read_text())
+    path.write_text(json.dumps(found | {"axis": found["axis"] | {"returned": 59.0}, "below": -1.0}))
+    said = dict(summarise(read(runs)[0]).facts)["Worst case"]
+    assert "found nothing worse for seed 0: from 100 initial states of its own it returns 60.0" in said
+    assert "the worst of its sweep, returns 59.0" in said
+    table = tables.found(read(runs)[0])
+    assert table is not None
+    assert table.frame.filter(algorithm="rapo models=3")["worst on an axis"].to_list() == [59.0]
+
+
+def test_charts_that_show_nothing_are_a_line_of_text(runs, tmp_path):
+    for path in runs.glob("*/heatmap.jsonl"):
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        for record in records:  # nothing but training time, but for torque in one run
+            for name, scales in record["scales"].items():
+                falls = name == "torque" and path.parent.name == "ppo-0"
+                record["values"][name] = [record["update"] - falls * scale for scale in scales]
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    path = runs / "rapo-0" / "metrics.jsonl"
+    lines = [json.loads(line) | {"mixture": [1 / 3] * 3} for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    text = report([runs], tmp_path / "report").read_text()
+    shown = data_of(text)["figures"]
+    assert "task-hopper-mixture" not in shown
+    assert "Weights that never moved are not drawn: rapo models=3, seed 0." in text
+    (drawn,) = shown["task-hopper-heatmaps"]["choices"].values()
+    assert [panel["title"] for panel in drawn] == ["torque"]
+    assert "not drawn: rapo models=3, seed 0 (all); ppo, seed 0 (mass, inertia, friction)." in text
 
 
 def test_an_algorithm_has_one_colour_whatever_its_options(runs):

@@ -2,12 +2,14 @@
 
 A measurement says what its settings are, how a run is measured, which files it leaves in the run folder, how
 they are read, whether they are of the policy as it is now, and what it adds to a report. The built-in ones
-are sweep, search, nominal and heatmap; a task brings its own in `Task.measurements`. Nothing else has to be
-changed for a new one: `rapo eval`, grid files, `rapo grid --status` and `rapo report` are loops over records.
+are sweep, search, nominal, random and heatmap; a task brings its own in `Task.measurements`. Nothing else has
+to be changed for a new one: `rapo eval`, grid files, `rapo grid --status` and `rapo report` are loops over
+records.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -101,7 +103,9 @@ class Measurement:
 
     def hint(self, folder: Path | str) -> str:
         """The command that measures a run in this way."""
-        return f"rapo {self.name if self.name in TOP_LEVEL else f'eval {self.name}'} {folder}"
+        return (
+            f"rapo {self.name if self.name in TOP_LEVEL else f'eval {self.name}'} {shlex.quote(str(folder))}"
+        )
 
     def is_done(self, folder: Path, settings: Any, task: Task, updates: int) -> bool:
         """Whether a run folder holds what the settings ask for, of the policy after so many updates."""
@@ -123,6 +127,7 @@ _BUILT_IN = (
     "rapo.evaluation.sweep:SWEEP",
     "rapo.evaluation.search:SEARCH",
     "rapo.evaluation.nominal:NOMINAL",
+    "rapo.evaluation.random_actions:RANDOM",
     "rapo.evaluation.heatmap:HEATMAP",
 )
 

@@ -2,7 +2,8 @@
 
 All settings and episodes of a policy are stepped together in one batch. Every setting, and every run swept
 with the same seed, starts its episodes from the same initial states, so that differences are due to the
-dynamics and the policy. The table is `sweep.csv` in the run folder, a row for every episode.
+dynamics and the policy. The table is `sweep.csv` in the run folder, a row for every episode. What random
+actions return under the nominal dynamics, for comparison, is put beside it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from rapo.arrays import Floats
 from rapo.errors import InputError
 from rapo.evaluation.evaluate import evaluate
 from rapo.evaluation.measurement import Advance, Measurement, measure
+from rapo.evaluation.random_actions import RandomSettings, ensure_random_returns
 from rapo.files import one_at_a_time, write_atomically
 from rapo.heavy import pl
 from rapo.ranges import AT_LEAST_1, check_ranges, check_seed
@@ -125,6 +127,7 @@ def _sweep(run: Run, chosen: SweepSettings, *, threads: int, advance: Advance) -
     trained, episodes = run.trained_policy(), chosen.episodes
     dynamics = trained.task.dynamics
     _refuse_loss(run, _known(run), chosen, trained.updates, trained.task)
+    ensure_random_returns(run, trained.task, trained.engine, RandomSettings(episodes, chosen.seed), threads)
     pairs = settings(dynamics, chosen)
     distinct, place = dynamics_of(dynamics, pairs)
     outcome = evaluate(

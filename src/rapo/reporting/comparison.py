@@ -16,7 +16,8 @@ from rapo.reporting.equal_cost import Cost, Matched, compare
 from rapo.reporting.groups import Group, Loaded
 from rapo.reporting.run_record import RunRecord
 from rapo.reporting.statistics import Interval, improvement, iqm, mean
-from rapo.reporting.sweep_scores import NOTHING, Range, SweepScores, kept, normalised, once, reference, scores
+from rapo.reporting.sweep_scores import NOTHING, Range, SweepScores, once, scores
+from rapo.reporting.yardstick import Yardstick, yardstick
 
 FEW = 5
 """Fewer seeds than this prove nothing."""
@@ -75,13 +76,6 @@ class GroupScores:
         runs = [run for run in self.group.runs if "search" in run.results]
         return sorted(runs, key=lambda run: run.results["search"].returned)
 
-    def kept(self, ranges: dict[str, Range]) -> dict[str, tuple[float, float] | None]:
-        """By parameter: the scales over which it keeps most of its nominal return."""
-        return {
-            name: kept([p.scale for p in points], [p.returned.value for p in points], ranges[name].nominal)
-            for name, points in self.curves.items()
-        }
-
     def runs_scores(self, what: str) -> list[float]:
         """One of the scores, of every run: nominal, inside, outside or worst."""
         return [getattr(score, what) for score in self.scores]
@@ -94,8 +88,8 @@ class Comparison:
     task: str
     ranges: dict[str, Range]
     groups: tuple[GroupScores, ...]
-    reference: float | None
-    """The return that is 1 in normalised returns; None where there is none."""
+    yardstick: Yardstick
+    """What makes shares of returns."""
     ranking: tuple[GroupScores, ...]
     """The swept groups, the best interquartile mean outside of the training range first."""
     improvements: dict[tuple[str, str], Interval]
@@ -103,9 +97,19 @@ class Comparison:
     for groups of at least `LEAST` runs."""
     matched: tuple[Matched, ...]
 
-    def normalised(self, returned: float) -> float | None:
-        """A return in units of the task's reference."""
-        return normalised(returned, self.reference)
+    def kept(self, m: GroupScores) -> dict[str, tuple[float, float] | None]:
+        """By parameter: the scales over which a group keeps most of its worth."""
+        return {
+            name: self.yardstick.kept(
+                [p.scale for p in points], [p.returned.value for p in points], self.ranges[name].nominal
+            )
+            for name, points in m.curves.items()
+        }
+
+    @property
+    def runs(self) -> list[RunRecord]:
+        """All runs, group by group."""
+        return [run for m in self.groups for run in m.group.runs]
 
     @property
     def ordered(self) -> list[GroupScores]:
@@ -163,7 +167,7 @@ def compare_groups(task: str, groups: tuple[Group, ...], rng: np.random.Generato
         task,
         ranges,
         measured,
-        reference(m.nominal.value for m in measured),
+        yardstick((m.nominal.value for m in measured), _random_return(groups)),
         ranking,
         improvements,
         tuple(m for m in matched if m is not None),
@@ -202,7 +206,7 @@ def measure(group: Group, rng: np.random.Generator) -> GroupScores:
 
 def across(comparisons: list[Comparison], rng: np.random.Generator) -> list[Across]:
     """Groups that were swept in every one of several tasks, the best first; none where there are no such."""
-    usable = [s for s in comparisons if s.reference is not None and s.ranking]
+    usable = [s for s in comparisons if s.yardstick.one is not None and s.ranking]
     if len(usable) < 2:
         return []
     labels = [m.label for m in usable[0].ranking]
@@ -227,6 +231,12 @@ def compare_tasks(loaded: Loaded, rng: np.random.Generator) -> list[Comparison]:
     return [compare_groups(task, groups, rng) for task, groups in loaded.tasks.items()]
 
 
+def _random_return(groups: tuple[Group, ...]) -> float:
+    """What random actions return, the mean over all runs of a task for which it is known."""
+    tables = [run.results["random"] for group in groups for run in group.runs if "random" in run.results]
+    return mean([x for table in tables for x in table.filter(~pl.col("diverged"))["return"]]).value
+
+
 def _over_seeds(tables: pl.DataFrame) -> pl.DataFrame:
     """One row for each setting, with the returns of all seeds in a list."""
     return tables.group_by("parameter", "scale", maintain_order=True).agg(
@@ -236,7 +246,7 @@ def _over_seeds(tables: pl.DataFrame) -> pl.DataFrame:
 
 def _scores_of(one: Comparison, label: str) -> list[float]:
     measured = next(m for m in one.ranking if m.label == label)
-    found = [one.normalised(x) for x in measured.runs_scores("outside")]
+    found = [one.yardstick.normalised(x) for x in measured.runs_scores("outside")]
     return [x for x in found if x is not None]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table as ScreenTable
 
 from rapo.errors import InputError
@@ -11,6 +12,7 @@ from rapo.reporting.report_page import Block
 from rapo.reporting.showing import Showing
 from rapo.reporting.tables import Table
 from rapo.runs.run import Run
+from rapo.screen import number_table
 
 
 def nominal_rows(run: Run, table: pl.DataFrame) -> pl.DataFrame:
@@ -46,6 +48,17 @@ def shown_returns(measured: Sequence[tuple[Run, pl.DataFrame]]) -> ScreenTable:
         table.add_row(
             row["task"], row["algo"], str(row["seed"]), f"{row['steps']:,}", *numbers, row["options"]
         )
+    return table
+
+
+def shown_random(measured: Sequence[tuple[Run, pl.DataFrame]]) -> ScreenTable:
+    """What random actions return on the task of each run."""
+    table = number_table("Random actions", ("run", "task"), ("return", "deviation", "length"))
+    for run, result in measured:
+        good = result.filter(~pl.col("diverged"))
+        ends = (good["return"].mean(), good["return"].std(ddof=0), good["length"].mean())
+        shown = ["" if x is None else f"{x:,.1f}" for x in ends]
+        table.add_row(escape(str(run.folder)), run.config().task.name, *shown)
     return table
 
 

@@ -3,7 +3,8 @@
 Learning is a mean over seeds; the others show one run of a group at a time, its first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,18 @@ COLUMNS = 60
 """Of a heatmap over training, at most."""
 POINTS = 120
 """Of a line over training, at most."""
+TELLING = 0.05
+"""A heatmap whose values differ over scales by less, as a share of all they go through, shows only time."""
+MOVED = 0.01
+"""A mixture whose weights all stay within this share of an equal weight has not moved."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure of what there is to see, and a sentence about what there is not."""
+
+    figure: Figure | None
+    left_out: str = ""
 
 
 def training(comparison: Comparison) -> Figure | None:
@@ -49,23 +62,43 @@ def training(comparison: Comparison) -> Figure | None:
     )
 
 
-def heatmaps(comparison: Comparison) -> Figure | None:
+def heatmaps(comparison: Comparison) -> Drawn:
     """What the critic thinks of every scale as training goes on, with the scale it likes best."""
-    choices = {}
+    choices: dict[str, Any] = {}
+    flat: list[str] = []
     for m in leader_first(comparison):
         run = next((run for run in m.group.runs if "heatmap" in run.results), None)
         panels = [] if run is None else heatmap_panels(run)
         if run is not None and panels:
-            choices[choice(run, m)] = panels
+            telling = [panel for panel in panels if _tells(panel)]
+            name = choice(run, m)
+            if telling:
+                choices[name] = telling
+            if len(telling) < len(panels):
+                quiet = [panel["title"] for panel in panels if panel not in telling]
+                flat.append(f"{name} ({'all' if not telling else ', '.join(quiet)})")
+    left_out = ""
+    if flat:
+        left_out = (
+            f"Parameters over whose scales a critic's value differs by less than {TELLING:.0%} of what it "
+            f"goes through in training are not drawn: {'; '.join(flat)}."
+        )
     if not choices:
-        return None
-    return Figure(
-        "heatmaps",
+        return Drawn(None, left_out)
+    caption = (
         "The critic's one-step value at every scale of one parameter, the others nominal, as training goes "
         "on. The line follows the scale of the highest value; dotted lines are the ends of the training "
-        "range.",
-        choices,
+        "range."
     )
+    return Drawn(Figure("heatmaps", f"{caption} {left_out}".strip(), choices), left_out)
+
+
+def _tells(panel: Mapping[str, Any]) -> bool:
+    """Whether a heatmap shows more than that training goes on: values differ over scales."""
+    cells = np.array(panel["cells"], float)  # [scales, records], None becomes NaN
+    known = cells[:, np.isfinite(cells).any(axis=0)]
+    over_scales = float((np.nanmax(known, axis=0) - np.nanmin(known, axis=0)).max())
+    return over_scales > 0 and over_scales >= TELLING * float(np.nanmax(known) - np.nanmin(known))
 
 
 def leader_first(comparison: Comparison) -> list[GroupScores]:
@@ -112,9 +145,10 @@ def heatmap_panels(run: RunRecord) -> list[dict[str, Any]]:
     return panels
 
 
-def mixtures(comparison: Comparison) -> Figure | None:
+def mixtures(comparison: Comparison) -> Drawn:
     """The weights of the models over training, and how many of them are in play."""
-    choices = {}
+    choices: dict[str, Any] = {}
+    still: list[str] = []
     for m in leader_first(comparison):
         run = m.group.finished[0]
         table = run.metrics.drop_nulls(["mixture", "mixture_entropy"])
@@ -123,6 +157,9 @@ def mixtures(comparison: Comparison) -> Figure | None:
         table = table.filter(pl.col("mixture").list.len() == len(table["mixture"][-1]))
         table = table[thin(len(table), COLUMNS)]
         weights = np.array(table["mixture"].to_list())
+        if np.ptp(weights, axis=0).max() * weights.shape[1] < MOVED:
+            still.append(choice(run, m))
+            continue
         steps = table["steps"].to_list()
         choices[choice(run, m)] = [
             {
@@ -143,14 +180,14 @@ def mixtures(comparison: Comparison) -> Figure | None:
                 (0, weights.shape[1]),
             ),
         ]
+    left_out = f"Weights that never moved are not drawn: {'; '.join(still)}." if still else ""
     if not choices:
-        return None
-    return Figure(
-        "mixture",
+        return Drawn(None, left_out)
+    caption = (
         "How reweighting moves the ensemble toward the models that hurt. Models in play: as many models of "
-        "equal weight would be as spread out.",
-        choices,
+        "equal weight would be as spread out."
     )
+    return Drawn(Figure("mixture", f"{caption} {left_out}".strip(), choices), left_out)
 
 
 def temperatures(comparison: Comparison) -> Figure | None:

@@ -10,58 +10,18 @@ from rapo.evaluation.measurement import Measurement, load_name
 from rapo.reporting import charts, over_training, tables
 from rapo.reporting import print_figures as figures
 from rapo.reporting.colours import Look
-from rapo.reporting.comparison import Comparison, GroupScores
+from rapo.reporting.comparison import LEAST, Comparison, GroupScores
+from rapo.reporting.hints import measuring, training
 from rapo.reporting.report_folder import Output
 from rapo.reporting.report_page import Block, Section
 from rapo.reporting.showing import Showing
-from rapo.reporting.sweep_scores import KEPT
+from rapo.reporting.summary import number
 from rapo.reporting.tables import Table
 from rapo.reporting.uncertainty import uncertainty_figure, uncertainty_table
+from rapo.reporting.yardstick import KEPT
 
 PRINTED = 4
 """Heatmaps of a task that are drawn for print, at most; the page has them all."""
-DEFINITIONS = (
-    (
-        "ID and OOD",
-        "A setting changes one parameter and leaves the others nominal. It is in distribution (ID) if the "
-        "value lies in the range that the task trains with, shaded in the figures, and out of distribution "
-        "(OOD) otherwise. The nominal setting counts once.",
-    ),
-    (
-        "Return at a setting",
-        "The mean over the episodes of a run with its mean actions, then over the runs of a group, which "
-        "differ in nothing but their seed. Episodes in which the physics diverged are counted and not "
-        "averaged in.",
-    ),
-    (
-        "95% interval",
-        "Of means: Student's t over seeds. Of interquartile means and of probabilities: percentiles of 2,000 "
-        "bootstrap samples, seeds drawn anew within each task; with few seeds these come out too narrow. One "
-        "seed has no interval.",
-    ),
-    ("IQM", "The interquartile mean: the mean without the lowest and the highest quarter of the runs."),
-    (
-        "Normalised return",
-        "1 is the mean nominal return of the best group of that task in this report, 0 is a return of 0. "
-        "Where no group returns more than 0 there is none.",
-    ),
-    (
-        "Probability of improvement",
-        "The chance that a run of one group, drawn at random, has a higher mean OOD return than one of the "
-        "other; ties count half. It is not shown for fewer than 3 runs of either.",
-    ),
-    (
-        "Equal cost",
-        "The point of comparison is the smallest total of steps, or of seconds in physics, branches and "
-        "learning, among the finished runs of a task; the figure is the mean return of the last tenth of "
-        "updates before it.",
-    ),
-    (
-        "How far",
-        f"Outward from the nominal scale, as long as the mean return stays at or above {KEPT:.0%} of the "
-        "nominal one.",
-    ),
-)
 
 
 def section(showing: Showing, measurements: Iterable[Measurement]) -> Section:
@@ -99,16 +59,17 @@ def heatmap_blocks(showing: Showing) -> list[Block]:
 def _training_blocks(showing: Showing) -> list[Block]:
     """What every run records while it learns."""
     comparison, output = showing.comparison, showing.output
+    mixtures, other = over_training.mixtures(comparison), training("rapo", comparison.runs[0])
     return [
         Block(
             "The mixture of models",
-            figure=over_training.mixtures(comparison),
-            missing="training with an ensemble records it, `rapo train TASK --algo rapo`",
+            figure=mixtures.figure,
+            missing=mixtures.left_out or f"training with an ensemble records it, {other}",
         ),
         Block(
             "Temperature and budget use",
             figure=over_training.temperatures(comparison),
-            missing="training against an adversary records them, `rapo train TASK --algo rapo`",
+            missing=f"training against an adversary records them, {other}",
         ),
         _uncertainty(comparison, output),
         _ensemble_size(comparison, output),
@@ -130,16 +91,22 @@ def _robustness(comparison: Comparison, looks: Mapping[str, Look], output: Outpu
     files = _printed(comparison, chart, comparison.groups, looks, output)
     files += output.table(comparison.task, scores, tables.curves(comparison))
     return Block(
-        "Robustness", figure=chart, table=scores, files=files, missing="`rapo sweep RUN` measures it"
+        "Robustness",
+        figure=chart,
+        table=scores,
+        files=files,
+        missing=f"{measuring('sweep', comparison.runs)} measures it",
     )
 
 
 def _how_far(comparison: Comparison, output: Output) -> Block:
     table = tables.kept_ranges(comparison)
+    measure, worth = comparison.yardstick, "its own mean nominal return"
+    if measure.zero is not None and measure.from_random:
+        worth = f"its own lead over random actions, which return {number(measure.zero)}"
     return Block(
         "How far?",
-        f"The scales over which each keeps at least {KEPT:.0%} of its own mean nominal return, one "
-        "parameter at a time.",
+        f"The scales over which each keeps at least {KEPT:.0%} of {worth}, one parameter at a time.",
         table=table,
         files=output.table(comparison.task, table),
     )
@@ -161,7 +128,8 @@ def _ablations(comparison: Comparison, looks: Mapping[str, Look], output: Output
         figure=chart,
         files=_printed(comparison, chart, family, looks, output),
         missing=(
-            "sweeps of `rapo` and of a variant are needed, such as `rapo train TASK --algo rapo-no-advnet`"
+            "sweeps of `rapo` and of a variant are needed, such as "
+            f"{training('rapo-no-advnet', comparison.runs[0])} trains"
         ),
     )
 
@@ -183,10 +151,8 @@ def _printed(
 
 def _how_likely(comparison: Comparison, output: Output) -> Block:
     table = tables.improvements(comparison)
-    title, missing = (
-        "How likely is it better?",
-        "sweeps of two algorithms are needed, `rapo sweep RUN RUN` makes them",
-    )
+    title = "How likely is it better?"
+    missing = f"it takes sweeps of at least {LEAST} runs of each of two algorithms"
     if table is None:
         return Block(title, missing=missing)
     best = comparison.ranking[0].label
@@ -207,16 +173,18 @@ def _worst_cases(comparison: Comparison, output: Output) -> Block:
         shown = replace(table, frame=table.frame.unique("algorithm", keep="first", maintain_order=True))
     return Block(
         "Worst cases found",
-        "A search of the whole test box, all parameters at once, beside the worst of the axes: the seed of "
-        "each group that fared worst.",
+        "A search of the whole test box, all parameters at once, beside the worst setting of the sweep, both "
+        "played from the same initial states, which are not those of the sweep: the seed of each group that "
+        "fared worst.",
         table=shown,
-        missing="`rapo search RUN` looks for them",
+        missing=f"{measuring('search', comparison.runs)} looks for them",
         files=output.table(comparison.task, table),
     )
 
 
 def _values(comparison: Comparison, output: Output) -> Block:
-    chart = over_training.heatmaps(comparison)
+    drawn = over_training.heatmaps(comparison)
+    chart = drawn.figure
     files: tuple[str, ...] = ()
     if chart is not None:
         plain = [
@@ -231,7 +199,7 @@ def _values(comparison: Comparison, output: Output) -> Block:
         "What the critic expects at each scale",
         figure=chart,
         files=files,
-        missing="`rapo train` records it as it goes",
+        missing=drawn.left_out or "it is recorded every `heatmap_every` updates, and no run came that far",
     )
 
 
@@ -242,7 +210,8 @@ def _ensemble_size(comparison: Comparison, output: Output) -> Block:
         "Size of the ensemble",
         tables.sensitivity(comparison),
         "K models in the ensemble, m of them drawn for each target, as normalised return: mean ± deviation.",
-        "swept runs that differ in `models` or `samples` are needed, `rapo grid FILE` makes them",
+        "swept runs that differ in `models` or `samples` are needed, such as "
+        f"{training('rapo', comparison.runs[0], ' --set models=4')} trains",
     )
 
 
@@ -252,7 +221,7 @@ def _uncertainty(comparison: Comparison, output: Output) -> Block:
         "Which uncertainty matters?",
         figure=uncertainty_figure(comparison),
         table=table,
-        missing="training with sensitivities records it, `rapo train TASK --algo rapo`",
+        missing=f"training with sensitivities records it, {training('rapo', comparison.runs[0])}",
         files=output.table(comparison.task, table),
     )
 
@@ -263,14 +232,16 @@ def _learning(comparison: Comparison, output: Output) -> Block:
         "Learning at equal cost",
         figure=over_training.training(comparison),
         table=table,
-        missing="`rapo train` records it once episodes have ended",
+        missing="it is recorded once episodes of training have ended",
         files=output.table(comparison.task, table),
     )
 
 
 def _cost(comparison: Comparison, output: Output) -> Block:
     about = "Steps are those that the policy learned from; branch steps are single steps under other models."
-    return _table(comparison, output, "Cost", tables.cost(comparison), about, "`rapo train` records it")
+    return _table(
+        comparison, output, "Cost", tables.cost(comparison), about, "it is recorded while a run learns"
+    )
 
 
 def _runs(comparison: Comparison, output: Output) -> Block:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import isfinite
 
 from rapo.reporting.comparison import FEW, Comparison, GroupScores
+from rapo.reporting.hints import measuring
 from rapo.reporting.statistics import Interval
-from rapo.reporting.sweep_scores import KEPT, Range
+from rapo.reporting.yardstick import KEPT
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def summarise(one: Comparison) -> Summary:
     if not one.ranking:
         return Summary(one.task, _nothing(one), (*_missing(one), *_troubles(one)), None)
     best = one.ranking[0]
-    facts = [("Outside the training range", _outside(one)), ("How far", _how_far(best, one.ranges))]
+    facts = [("Outside the training range", _outside(one)), ("How far", _how_far(one))]
     facts.append(("Worst case", _worst(best)))
     facts += _troubles(one)
     planned = {m.label: m.group.runs[0].planned for m in one.ranking[:2]}
@@ -76,7 +77,8 @@ def _missing(one: Comparison) -> list[tuple[str, str]]:
     if any(m.swept and not isfinite(m.nominal.value) for m in one.groups):
         return []
     names = _listed([m.label for m in one.groups])
-    return [("What is missing", f"Sweeps of {names} that go beyond it: `rapo sweep RUN` makes them.")]
+    command = measuring("sweep", (run for m in one.groups for run in m.group.runs))
+    return [("What is missing", f"Sweeps of {names} that go beyond it: {command} makes them.")]
 
 
 def _troubles(one: Comparison) -> list[tuple[str, str]]:
@@ -135,23 +137,38 @@ def _outside(one: Comparison) -> str:
     return f"{words}. A run of the first beats a run of the second with probability {interval(chance)}."
 
 
-def _how_far(best: GroupScores, ranges: dict[str, Range]) -> str:
-    """Over which scales it keeps its return."""
-    found = best.kept(ranges)
-    if not isfinite(best.nominal.value) or best.nominal.value <= 0 or not any(found.values()):
-        return "Its nominal return is not above 0 or was not measured, so that no share of it can be kept."
+def _how_far(one: Comparison) -> str:
+    """Over which scales the best group keeps its worth."""
+    best, measure = one.ranking[0], one.yardstick
+    found = one.kept(best)
+    nominal = number(best.nominal.value)
+    if not isfinite(best.nominal.value):
+        command = measuring("sweep", best.group.runs)
+        return f"Its nominal return was not measured, so that nothing is known of what it keeps: {command}."
+    if measure.zero is None:
+        command = measuring("eval random", best.group.runs[:1])
+        return (
+            f"Its nominal return of {nominal} is not above 0, so that a share of it means nothing. What it "
+            f"keeps of its lead over random actions is said here once {command} has measured those."
+        )
+    if best.nominal.value <= measure.zero:
+        least = f"the {number(measure.zero)} of random actions" if measure.from_random else "0"
+        return f"Its nominal return of {nominal} is not above {least}: there is nothing to keep."
     parts = []
-    for name, points in best.curves.items():
-        ends = found[name]
+    for name in one.parameters:
+        ends = found.get(name)
         if ends is None:
             continue
-        scales = [p.scale for p in points]
+        scales = [p.scale for p in best.curves[name]]
         whole = ends == (min(scales), max(scales))
         only = ends[0] == ends[1]
         where = f"only at {ends[0]:g}" if only else f"from {ends[0]:g} to {ends[1]:g}"
         parts.append(f"{name} {where}{' (all that was swept)' if whole and not only else ''}")
-    nominal = number(best.nominal.value)
-    return f"It keeps at least {KEPT:.0%} of its nominal return of {nominal} for {_listed(parts)}."
+    if measure.from_random:
+        worth = f"its lead over random actions, from their return of {number(measure.zero)} to {nominal},"
+    else:
+        worth = f"its nominal return of {nominal}"
+    return f"It keeps at least {KEPT:.0%} of {worth} for {_listed(parts)}."
 
 
 def _worst(best: GroupScores) -> str:
@@ -163,15 +180,22 @@ def _worst(best: GroupScores) -> str:
         )
     searched = best.searched
     if not searched:
-        return f"{words} The rest of the test box was not searched: `rapo search RUN` does that.".strip()
+        command = measuring("search", best.group.runs)
+        return f"{words} The rest of the test box was not searched: {command} does that.".strip()
     run = searched[0]
     found = run.results["search"]
     where = _listed([f"{name} {value:.3g}" for name, value in found.point.items()])
-    return (
-        f"{words} A search of the whole box found {where} (seed {run.seed}): a return of "
-        f"{interval(Interval(found.returned, found.low, found.high))}, "
-        f"{number(abs(found.below))} {'below' if found.below >= 0 else 'above'} the worst of the axes."
-    ).strip()
+    returned = interval(Interval(found.returned, found.low, found.high))
+    axis = f"{found.axis.parameter} at {found.axis.scale:g}"
+    states = f"{found.effort.final_episodes:,} initial states of its own"
+    beside = f"there {axis}, the worst of its sweep, returns {number(found.axis.returned)}"
+    if found.below > 0:
+        said = f"{where}, where seed {run.seed} returns {returned} from {states}; {beside}"
+    else:
+        said = (
+            f"nothing worse for seed {run.seed}: from {states} it returns {returned} at {where}, and {beside}"
+        )
+    return f"{words} A search of the whole box found {said}.".strip()
 
 
 def _caution(one: Comparison) -> str | None:

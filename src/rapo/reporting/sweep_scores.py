@@ -2,25 +2,20 @@
 
 A sweep moves one parameter at a time, and the nominal setting stands in its table once for every parameter;
 wherever settings are averaged or compared it counts once. Episodes that diverged are counted and never
-averaged in. The normalised return is defined here and nowhere else.
+averaged in.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, isnan, nan
+from math import isnan, nan
 
-import numpy as np
 import polars as pl
 from rich.markup import escape
 from rich.table import Table as ScreenTable
 
+from rapo.reporting.yardstick import CLOSE
 from rapo.runs.run import Run
 from rapo.screen import number_table
-
-CLOSE = 1e-9
-"""Scales that differ by less are the same."""
-KEPT = 0.8
-"""The share of its nominal return that a policy has to keep to be called trustworthy at a setting."""
 
 
 @dataclass(frozen=True)
@@ -101,39 +96,6 @@ def scores(table: pl.DataFrame) -> SweepScores:
         int(table["episodes"].sum()),
         int(table["diverged"].sum()),
     )
-
-
-def kept(scales: Sequence[float], returns: Sequence[float], nominal: float) -> tuple[float, float] | None:
-    """How far from the nominal scale a curve stays at `KEPT` of its nominal return, without a gap.
-
-    None where the nominal setting was not swept or returned nothing.
-    """
-    order = np.argsort(scales)
-    xs, ys = np.asarray(scales, float)[order], np.asarray(returns, float)[order]
-    at = np.flatnonzero(np.abs(xs - nominal) <= CLOSE)
-    if not len(at) or not ys[at[0]] > 0:
-        return None
-    enough = ys >= KEPT * ys[at[0]]
-    low = high = int(at[0])
-    while low > 0 and enough[low - 1]:
-        low -= 1
-    while high < len(xs) - 1 and enough[high + 1]:
-        high += 1
-    return float(xs[low]), float(xs[high])
-
-
-def reference(nominal_means: Iterable[float]) -> float | None:
-    """The return that is called 1 in a task: the best group's mean nominal return; 0 stays 0.
-
-    None where no group returned more than 0: nothing can be normalised by that.
-    """
-    best = max((x for x in nominal_means if isfinite(x)), default=nan)
-    return best if best > 0 else None
-
-
-def normalised(returned: float, one: float | None) -> float | None:
-    """A return in units of the task's reference."""
-    return None if one is None or not isfinite(returned) else returned / one
 
 
 def _mean(table: pl.DataFrame) -> float:

@@ -14,7 +14,7 @@ import polars as pl
 from rapo.reporting.comparison import Across, Comparison, GroupScores
 from rapo.reporting.equal_cost import SECONDS
 from rapo.reporting.statistics import Interval
-from rapo.reporting.sweep_scores import KEPT
+from rapo.reporting.yardstick import KEPT
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def scores(comparison: Comparison) -> Table | None:
                 **estimate_columns("ID", m.inside),
                 **estimate_columns("OOD", m.outside),
                 **estimate_columns("OOD IQM", m.outside_iqm),
-                "OOD normalised": comparison.normalised(m.outside.value),
+                "OOD normalised": comparison.yardstick.normalised(m.outside.value),
                 **estimate_columns("worst setting", m.worst),
                 "worst at": at,
                 "episodes": sum(score.episodes for score in m.scores),
@@ -57,12 +57,10 @@ def kept_ranges(comparison: Comparison) -> Table | None:
     """How far each group can be trusted."""
     rows = []
     for m in (m for m in comparison.ordered if m.swept):
-        ranges = m.kept(comparison.ranges)
+        ranges = comparison.kept(m)
         shown = {name: _range(ranges.get(name)) for name in comparison.parameters}
         rows.append({"algorithm": m.label, **shown})
-    return make_table(
-        "kept", f"Scales over which the mean return stays above {KEPT:.0%} of the nominal one", rows
-    )
+    return make_table("kept", f"Scales over which {KEPT:.0%} of the worth is kept", rows)
 
 
 def improvements(comparison: Comparison) -> Table | None:
@@ -96,6 +94,7 @@ def curves(comparison: Comparison) -> Table | None:
 def sensitivity(comparison: Comparison) -> Table | None:
     """How returns move with the number of models K and of samples m, where runs differ in them."""
     rows = []
+    normalised = comparison.yardstick.normalised
     for algo in dict.fromkeys(m.group.algo for m in comparison.ranking):
         family = [m for m in comparison.ranking if m.group.algo == algo]
         if len({_sizes(m) for m in family}) < 2:
@@ -109,7 +108,7 @@ def sensitivity(comparison: Comparison) -> Table | None:
             }
             row["seeds"] = m.seeds
             for what, of in (("nominal", "nominal"), ("ID", "inside"), ("OOD", "outside")):
-                found = [x for y in m.runs_scores(of) if (x := comparison.normalised(y)) is not None]
+                found = [x for y in m.runs_scores(of) if (x := normalised(y)) is not None]
                 row[f"{what} mean"] = float(np.mean(found)) if found else None
                 row[f"{what} std"] = float(np.std(found, ddof=1)) if len(found) > 1 else None
             rows.append(row)
@@ -167,13 +166,14 @@ def found(comparison: Comparison) -> Table | None:
     for m in comparison.groups:
         for run in m.searched:
             f = run.results["search"]
+            axis = Interval(f.axis.returned, f.axis.low, f.axis.high)
             rows.append(
                 {
                     "algorithm": m.label,
                     "seed": run.seed,
                     **estimate_columns("return", Interval(f.returned, f.low, f.high)),
                     **f.point,
-                    "worst on an axis": f.axis.returned,
+                    **estimate_columns("worst on an axis", axis),
                     "axis": f"{f.axis.parameter} {f.axis.scale:g}",
                     "below": f.below,
                     "episodes searched": f.evaluations,

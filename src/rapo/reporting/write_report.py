@@ -15,10 +15,11 @@ from rapo.ranges import check_seed
 from rapo.reporting import tables
 from rapo.reporting.colours import looks
 from rapo.reporting.comparison import Comparison, across, compare_tasks
+from rapo.reporting.definitions import DEFINITIONS
 from rapo.reporting.groups import Loaded, find_runs, load
 from rapo.reporting.report_folder import Output, prepared
 from rapo.reporting.report_page import Block, ReportPage
-from rapo.reporting.sections import DEFINITIONS, section
+from rapo.reporting.sections import section
 from rapo.reporting.showing import Showing
 from rapo.reporting.summary import summarise
 from rapo.world.task import Task

@@ -38,9 +38,7 @@ def parameter_effects(task: Task, seed: int = 0, threads: int = 0) -> list[Effec
     """The effect of every parameter that may change within an episode, over episodes of random actions."""
     rng = np.random.default_rng(seed)
     simulator = make_simulator(task, ENVIRONMENTS, seed=seed, threads=threads)
-    low, high = (
-        np.where(np.isfinite(end), end, sign) for end, sign in zip(task.action_range, (-1, 1), strict=True)
-    )
+    low, high = task.bounded_actions
     movable = [i for i, p in enumerate(task.dynamics) if p.within_episode]
     models = np.tile(task.dynamics.nominal(2), (len(movable), 1, 1))
     for row, column in enumerate(movable):

@@ -199,6 +199,12 @@ class Task(ABC):
         low, high = self.model.actuator_ctrlrange.T
         return np.where(limited, low, -np.inf), np.where(limited, high, np.inf)
 
+    @property
+    def bounded_actions(self) -> tuple[Floats, Floats]:
+        """Between which ends random actions `[action]` are drawn: -1 and 1 where an actuator is unlimited."""
+        low, high = self.action_range
+        return np.where(np.isfinite(low), low, -1.0), np.where(np.isfinite(high), high, 1.0)
+
     def observed(self) -> Sequence[tuple[str, int, str]]:
         """What the numbers of an observation are, in order: a name, how many numbers, and their unit.
 

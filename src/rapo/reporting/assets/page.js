@@ -6,7 +6,9 @@
   const ROOM = 420; // pixels that a panel needs to show the numbers of all curves at once
 
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const colour = (look) => (dark.matches ? look.dark : look.light);
+  const paper = () => document.documentElement.classList.contains("printing");
+  const night = () => dark.matches && !paper();
+  const colour = (look) => (night() ? look.dark : look.light);
   const faint = (hex, alpha) => {
     const n = parseInt(hex.slice(1), 16);
     return `rgba(${n >> 16}, ${(n >> 8) & 255}, ${n & 255}, ${alpha})`;
@@ -26,8 +28,10 @@
     }
     return lines.map(plain).join("<br>");
   };
-  const PLAIN = [{ light: "#0072b2", dark: "#5bb0f0", marker: 0, dash: 0 }, { light: "#d55e00", dark: "#ff8a4c", marker: 1, dash: 1 }];
-  const lookOf = (line, i, looks) => (line.label === null ? PLAIN[i % 2] : looks[line.label]);
+  const PLAIN = [
+    ["#0072b2", "#5bb0f0"], ["#d55e00", "#ff8a4c"], ["#00805d", "#3fd0a5"], ["#b0578f", "#e79bc8"],
+  ].map(([light, dark], i) => ({ light, dark, marker: i, dash: i }));
+  const lookOf = (line, i, looks) => (line.label === null ? PLAIN[i % PLAIN.length] : looks[line.label]);
 
   function layout(panel, width) {
     const axis = {
@@ -59,7 +63,7 @@
           type: "scatter", mode: "lines", meta: { label: line.label, band: true }, visible, hoverinfo: "skip", showlegend: false,
           x: [...known.map((k) => line.x[k]), ...known.slice().reverse().map((k) => line.x[k])],
           y: [...known.map((k) => line.high[k]), ...known.slice().reverse().map((k) => line.low[k])],
-          fill: "toself", fillcolor: faint(colour(look), dark.matches ? 0.2 : 0.14), line: { width: 0 },
+          fill: "toself", fillcolor: faint(colour(look), night() ? 0.2 : 0.14), line: { width: 0 },
         });
       }
       const text = line.y.map((y, k) => {
@@ -300,5 +304,24 @@
   }, { rootMargin: "600px" });
   for (const element of charts.keys()) seen.observe(element);
   dark.addEventListener("change", () => { for (const chart of charts.values()) chart.repaint(); });
-  window.addEventListener("beforeprint", () => { for (const chart of charts.values()) if (!chart.drawn) chart.draw(); });
+
+  // what nobody has scrolled to is drawn when there is time, chart by chart, so that a picture of the page has it all
+  const idle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));
+  const rest = () => {
+    const next = [...charts.values()].find((chart) => !chart.drawn);
+    if (next) { next.draw(); idle(rest); }
+  };
+  idle(rest);
+
+  const print = (on) => {
+    document.documentElement.classList.toggle("printing", on);
+    for (const chart of charts.values()) { chart.makePanels(); chart.draw(); chart.repaint(); } // a plot keeps its width
+  };
+  window.addEventListener("beforeprint", () => print(true));
+  window.addEventListener("afterprint", () => print(false));
+
+  const tables = new ResizeObserver((entries) => {
+    for (const { target } of entries) target.classList.toggle("cut", target.scrollWidth > target.clientWidth + 1);
+  });
+  for (const table of document.querySelectorAll(".scroll")) tables.observe(table);
 })();

@@ -25,6 +25,7 @@ dist: $(READY)
 
 bench: $(READY)
 	$(VENV)/bin/rapo bench world --json results/bench-world.json
+	$(VENV)/bin/rapo bench wrapped --json results/bench-wrapped.json
 	$(VENV)/bin/rapo bench train --algos rapo rapo,law=models,models=16 rapo,law=models,models=64 ppo --json results/bench-train.json
 	$(VENV)/bin/rapo bench evidence --json results/bench-evidence.json
 	$(VENV)/bin/rapo bench report --json results/bench-report.json

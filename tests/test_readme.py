@@ -54,6 +54,20 @@ def test_every_figure_of_the_worlds_speed_is_in_the_results_file():
     ]
 
 
+def test_every_figure_of_wrapped_environments_is_in_the_results_file():
+    printed = table("environment", "observed and scored", "rapo", "raw mjbatch", "ratio", "Gymnasium")
+    assert printed == [
+        [
+            row["task"],
+            {"batched": "in batches", "own functions": "by its own functions"}[row["what"]],
+            *(f"{row[k]:,.0f}" for k in ("rate", "raw_rate")),
+            f"{row['ratio']:.2f}",
+            f"{row['gymnasium_rate']:,.0f}",
+        ]
+        for row in json.loads((ROOT / "results" / "bench-wrapped.json").read_text())
+    ]
+
+
 def test_the_flights_of_the_quadrotor_are_in_the_results_file():
     printed = table("algorithm", "runs", "RMSE ID", "RMSE OOD", "crashes ID", "crashes OOD")
     found = summaries(read_flights(ROOT / "results" / "quadrotor-payload.csv"))

@@ -92,6 +92,19 @@ def test_bench_evidence_writes_rows_that_add_up(tmp_path):
     assert heatmap["steps"] == 4 * 41 * 16
 
 
+def test_bench_wrapped_writes_a_row_for_each_way(tmp_path):
+    file = tmp_path / "rows.json"
+    main(["bench", "wrapped", "--tasks", "Swimmer-v5", "--seconds", "0.1", "--json", str(file)])
+    rows = json.loads(file.read_text())
+    assert [(r["task"], r["what"]) for r in rows] == [
+        ("Swimmer-v5", "batched"),
+        ("Swimmer-v5", "own functions"),
+    ]
+    for row in rows:
+        assert row["ratio"] == pytest.approx(row["rate"] / row["raw_rate"])
+        assert row["gymnasium_rate"] > 0
+
+
 def test_bench_world_writes_rows_that_add_up(tmp_path):
     file = tmp_path / "rows.json"
     done = run(
@@ -116,6 +129,7 @@ def test_bench_world_writes_rows_that_add_up(tmp_path):
     ("arguments", "says"),
     [
         (("bench", "world", "--tasks", "hoper"), "unknown task 'hoper': did you mean 'hopper'?"),
+        (("bench", "wrapped", "--tasks", "Hopper-v5"), "unknown environment that is known in batches"),
         (("bench", "world", "--seconds", "0"), "0 seconds were asked for"),
         (("bench", "world", "--branch", "65"), "65 simulations were asked for"),
         (

@@ -6,7 +6,7 @@ under the same dynamics. The two take turns, so that a noisy machine slows both 
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from time import perf_counter
 
@@ -19,6 +19,7 @@ from rapo.tasks.locomotion import Locomotion
 from rapo.tasks.quadrotor.classical import classical_controller
 from rapo.tasks.quadrotor.episode_row import OBSERVATION
 from rapo.tasks.quadrotor.payload_task import InformedQuadrotorPayload, QuadrotorPayload
+from rapo.tasks.wrapped.wrapping import wrap
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.simulator import Snapshot
 from rapo.world.task import Task
@@ -35,7 +36,7 @@ class SteppingRow:
     simulations: int
     """How many environments `step` steps, or how many branches `branch` takes."""
     what: str
-    """`step` or `branch`."""
+    """`step` or `branch`; of a wrapped environment how it is observed and scored."""
     rate: float
     """Of the simulator of `rapo.world`."""
     raw_rate: float
@@ -68,8 +69,20 @@ def measure_step(task: Task, simulations: int, seconds: float) -> SteppingRow:
     )
     peers = (None, None)
     if simulations == PEER_SIMULATIONS and isinstance(task, Locomotion):
-        peers = (gymnasium_rate(task, simulations, seconds / 2), envpool_rate(task, simulations, seconds / 2))
+        given = task.gymnasium_id, task.action_size, simulations, seconds / 2
+        peers = gymnasium_rate(*given), envpool_rate(*given)
     return _row(task, simulations, "step", turns, *peers)
+
+
+def measure_wrapped(environment: str, seconds: float) -> list[SteppingRow]:
+    """`step` of 64 wrapped environments in batches and through their own functions, beside Gymnasium's."""
+    rows: list[SteppingRow] = []
+    for batched, way in ((True, "batched"), (False, "own functions")):
+        task = wrap(environment, batched=batched)
+        beside = gymnasium_rate(environment, task.action_size, PEER_SIMULATIONS, seconds / 2)
+        row = measure_step(task, PEER_SIMULATIONS, seconds)
+        rows.append(replace(row, what=way, gymnasium_rate=beside))
+    return rows
 
 
 def usual_actions(simulator: MujocoSimulator) -> Floats:
@@ -111,25 +124,25 @@ def measure_branch(task: Task, simulations: int, seconds: float) -> SteppingRow:
     return _row(task, simulations, "branch", turns)
 
 
-def gymnasium_rate(task: Locomotion, simulations: int, seconds: float) -> float:
+def gymnasium_rate(name: str, action_size: int, simulations: int, seconds: float) -> float:
     """Steps per second of Gymnasium's `SyncVectorEnv` with zero actions."""
-    envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make(task.gymnasium_id)] * simulations)
+    envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make(name)] * simulations)
     envs.reset(seed=0)
-    actions = np.zeros((simulations, task.action_size), np.float32)
+    actions = np.zeros((simulations, action_size), np.float32)
     rate = _rate(lambda: envs.step(actions), simulations, seconds)
     envs.close()
     return rate
 
 
-def envpool_rate(task: Locomotion, simulations: int, seconds: float) -> float | None:
+def envpool_rate(name: str, action_size: int, simulations: int, seconds: float) -> float | None:
     """Steps per second of EnvPool with zero actions, or None where it is not installed."""
     if importlib.util.find_spec("envpool") is None:
         return None
     import envpool  # pyright: ignore[reportMissingImports]
 
-    envs = envpool.make_gymnasium(task.gymnasium_id, num_envs=simulations)
+    envs = envpool.make_gymnasium(name, num_envs=simulations)
     envs.reset()
-    actions = np.zeros((simulations, task.action_size))
+    actions = np.zeros((simulations, action_size))
     return _rate(lambda: envs.step(actions), simulations, seconds)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
-from rapo.errors import InputError
+from rapo.errors import InputError, unknown
 from rapo.files import check_writable
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ class BenchCommand:
     `world`: steps per second of `step` and of `branch` (16 models) beside raw mjbatch stepping the same
     model from the same states for the same number of substeps; at 64 environments also Gymnasium's
     SyncVectorEnv and, where installed, EnvPool.
+    `wrapped`: steps per second of environments of Gymnasium as tasks, 64 at a time, observed and scored in
+    batches or through their own functions, beside raw mjbatch and Gymnasium's SyncVectorEnv.
     `train`: seconds of a whole update beside those of an update of PPO and those that raw mjbatch needs for
     the physics in it, and the shares of the dual solve and of AdvNet.
     `evidence`: seconds of a sweep beside those of the raw physics in it, and seconds of a row of the value
@@ -39,10 +41,11 @@ class BenchCommand:
     those of `python -c pass`.
     """
 
-    what: tyro.conf.Positional[Literal["world", "train", "evidence", "report", "tabular", "start"]]
+    what: tyro.conf.Positional[Literal["world", "wrapped", "train", "evidence", "report", "tabular", "start"]]
     """Which part to measure."""
     tasks: tuple[str, ...] | None = None
-    """Which tasks; by default the four of Gymnasium, and the quadrotor for world; Hopper for evidence."""
+    """Which tasks; by default the four of Gymnasium, and the quadrotor for world; Hopper for evidence.
+    For wrapped, ids such as Swimmer-v5; by default those that are known in batches."""
     algos: tuple[str, ...] = ("rapo", "ppo")
     """Which algorithms (train, evidence); for train with options as in rapo,law=models,models=64."""
     step: tuple[int, ...] = (64, 4096)
@@ -69,6 +72,7 @@ class BenchCommand:
             check_writable(self.json)
         measures: dict[str, Callable[[], Sequence[Any]]] = {
             "world": self._world,
+            "wrapped": self._wrapped,
             "train": self._train,
             "evidence": self._evidence,
             "report": self._report,
@@ -103,6 +107,22 @@ class BenchCommand:
                     progress.update(bar, description=f"{task.name}, {simulations} simulations")
                     rows.append(measure(task, simulations, self.seconds or 8.0))
                     progress.advance(bar)
+        console.print(world_table(rows))
+        return rows
+
+    def _wrapped(self) -> "list[SteppingRow]":
+        from rapo.bench.stepping import measure_wrapped
+        from rapo.cli.bench_tables import world_table
+        from rapo.screen import console, progress_bar
+        from rapo.tasks.wrapped.batched import BATCHED
+
+        for name in self.tasks or ():
+            if name not in BATCHED:
+                raise unknown("environment that is known in batches", name, BATCHED)
+        rows: list[SteppingRow] = []
+        with progress_bar() as progress:
+            for name in progress.track(self.tasks or tuple(BATCHED), description="wrapped"):
+                rows += measure_wrapped(name, self.seconds or 8.0)
         console.print(world_table(rows))
         return rows
 

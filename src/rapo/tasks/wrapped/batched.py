@@ -127,5 +127,7 @@ class Humanoid(GymnasiumTask):
         return reward, ~standing
 
 
-BATCHED = {kind.environment: kind for kind in (InvertedDoublePendulum, Swimmer, Reacher, PusherArm, Humanoid)}
+BATCHED = {
+    str(kind.environment): kind for kind in (InvertedDoublePendulum, Swimmer, Reacher, PusherArm, Humanoid)
+}
 """By id, the environments that are computed in batches."""

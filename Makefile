@@ -5,13 +5,16 @@ PYTHON ?= python3
 VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint dist bench figures docs clean
+.PHONY: demo test test-sb3 lint dist bench figures docs clean
 
 demo: $(READY)
 	$(VENV)/bin/rapo demo
 
 test: $(READY)
 	$(VENV)/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+test-sb3: .venv-sb3/.ready
+	.venv-sb3/bin/pytest tests-sb3
 
 lint: $(READY)
 	$(VENV)/bin/ruff check
@@ -52,6 +55,12 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Installing rapo into $(VENV) (once, a minute or two)"
 	$(PYTHON) -m venv $(VENV)
 	PIP_CONSTRAINT=constraints.txt $(VENV)/bin/python -m pip install --disable-pip-version-check --quiet --editable '.[dev]'
+	@touch $@
+
+.venv-sb3/.ready: pyproject.toml constraints.txt
+	@echo "Installing rapo, Stable-Baselines3 and torch into .venv-sb3 (once, some minutes)"
+	$(PYTHON) -m venv .venv-sb3
+	PIP_CONSTRAINT=constraints.txt .venv-sb3/bin/python -m pip install --disable-pip-version-check --quiet --editable '.[sb3]'
 	@touch $@
 
 clean:

@@ -13,7 +13,8 @@ import numpy as np
 from rapo.errors import InputError
 from rapo.evaluation.sweep import sweep
 from rapo.heavy import pl
-from rapo.runs.run import CONFIG, Run
+from rapo.runs.description import CONFIG
+from rapo.runs.run import Run
 from rapo.runs.start import resume, start
 from rapo.training.config import make_config
 

@@ -66,8 +66,9 @@ def test_an_interval_below_0_is_refused():
 
 def test_lines_of_updates_that_were_lost_are_dropped_when_it_goes_on(tmp_path):
     training = Training(make_config("hopper", "ppo", steps=10**6, options=TINY))
-    (tmp_path / "heatmap.jsonl").write_text('{"update": 0, "steps": 0}\n{"update": 40, "steps": 1280}\n')
+    training.updates = 1
+    (tmp_path / "heatmap.jsonl").write_text('{"update": 1, "steps": 32}\n{"update": 40, "steps": 1280}\n')
     Heatmap(training, tmp_path).close()
-    assert [row["update"] for row in read_lines(tmp_path / "heatmap.jsonl")] == [0]
+    assert [row["update"] for row in read_lines(tmp_path / "heatmap.jsonl")] == [1]
     with pytest.raises(InputError, match="is damaged: every line must be one record"):
         read_heatmap(tmp_path)

@@ -38,6 +38,11 @@ def timeless(rows):
     return [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in rows]
 
 
+def without_lines(facts):
+    """What a checkpoint says, but for the digests of tables, which say how many seconds an update took."""
+    return {name: fact for name, fact in facts.items() if name != "lines"}
+
+
 def command(*arguments):
     return [sys.executable, "-m", "rapo", *map(str, arguments)]
 
@@ -120,7 +125,7 @@ def test_a_run_stopped_before_it_ever_saved_begins_anew(tmp_path, finished):
     rapo.resume(tmp_path, quiet=True)
     assert timeless(Run(tmp_path).metrics()) == timeless(finished.metrics())
     (arrays, facts), (others, same) = (read_checkpoint(x / CHECKPOINT) for x in (tmp_path, finished.folder))
-    assert facts == same
+    assert without_lines(facts) == without_lines(same)
     assert all(np.array_equal(array, others[name]) for name, array in arrays.items())
 
 
@@ -180,9 +185,10 @@ def test_arrays_that_do_not_fit_are_named(tmp_path, finished):
         ({"config": None}, "lacks its configuration or its counters"),
         ({"config": []}, "lacks its configuration or its counters"),
         ({"counters": None}, "lacks its configuration or its counters"),
-        ({"counters": {}}, "counter 'updates' of the checkpoint is None: allowed are whole numbers from 0"),
-        ({"counters": {"updates": "6"}}, "counter 'updates' of the checkpoint is '6'"),
-        ({"counters": {"updates": -1}}, "counter 'updates' of the checkpoint is -1"),
+        ({"counters": {}}, "lacks its counter of updates"),
+        ({"counters": {"updates": "6"}}, "counter 'updates' of the checkpoint of run '.*' is '6'"),
+        ({"counters": {"updates": -1}}, "counter 'updates' of the checkpoint of run '.*' is -1"),
+        ({"counters": {"updates": 6}}, "counter 'branch_steps' of the checkpoint is missing"),
     ],
 )
 def test_a_checkpoint_that_says_too_little_of_itself_is_refused(tmp_path, finished, change, says):
@@ -237,7 +243,7 @@ def test_a_run_stopped_at_a_random_moment_resumes_to_the_numbers_of_one_that_was
         assert len(Run(stopped).metrics()) == updates
     main(["resume", str(stopped)])
     first, second = (read_checkpoint(folder / CHECKPOINT) for folder in (stopped, never_stopped))
-    assert first[1] == second[1]
+    assert without_lines(first[1]) == without_lines(second[1])
     assert first[0].keys() == second[0].keys()
     for name, array in first[0].items():
         np.testing.assert_array_equal(array, second[0][name], err_msg=name)

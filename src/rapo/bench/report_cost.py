@@ -17,7 +17,7 @@ from typing import Any
 from rapo.algorithms import ALGORITHMS
 from rapo.evaluation.search import search
 from rapo.evaluation.sweep import sweep
-from rapo.runs.run import CONFIG
+from rapo.runs.description import CONFIG
 from rapo.runs.start import train
 
 UPDATES = 489

@@ -27,6 +27,7 @@ from rapo.files import one_at_a_time, write_atomically
 from rapo.heavy import pl
 from rapo.ranges import AT_LEAST_1, check_ranges, check_seed
 from rapo.runs.csv_table import read_table
+from rapo.runs.description import CONFIG
 from rapo.runs.run import Run
 from rapo.world.dynamics import Dynamics
 from rapo.world.task import Task
@@ -154,7 +155,8 @@ def _sweep(run: Run, chosen: SweepSettings, *, threads: int, advance: Advance) -
         },
         schema=SCHEMA,
     )
-    with one_at_a_time(run.folder):
+    config = run.folder / CONFIG  # the folder itself is locked while a run trains
+    with one_at_a_time(config if config.is_file() else run.folder):
         table = table if chosen.replace else _with_others(table, _known(run), dynamics.names)
         write_atomically(run.folder / FILE, table.write_csv().encode())
     return table

@@ -16,9 +16,9 @@ from rapo.evaluation.measurement import Measurement, measure, measurements_of
 from rapo.files import write_atomically
 from rapo.grids.grid_file import Grid, GridRun
 from rapo.heavy import free_compiled
-from rapo.runs.checkpoint import read_facts
+from rapo.runs.description import CONFIG, check_same, saved_updates
 from rapo.runs.metrics import read_metrics
-from rapo.runs.run import CHECKPOINT, CONFIG, FAILURE, Run, check_same
+from rapo.runs.run import FAILURE, Run
 from rapo.runs.start import SAVE_EVERY, resume, start
 
 Watch = Callable[[str, int], Callable[[], None]]
@@ -125,7 +125,7 @@ def _train(planned: GridRun, threads: int, save_every: int, watch: Watch) -> boo
     _check_config(planned)
     if _trained(planned):
         return False
-    advance = watch("training", config.updates - _updates(planned.folder))
+    advance = watch("training", config.updates - saved_updates(planned.folder))
     resume(
         planned.folder,
         task=config.task,
@@ -145,13 +145,7 @@ def _check_config(planned: GridRun) -> None:
 
 
 def _trained(planned: GridRun) -> bool:
-    return _updates(planned.folder) >= planned.config().updates
-
-
-def _updates(folder: Path) -> int:
-    """How many updates the policy of a run has learned for."""
-    path = folder / CHECKPOINT
-    return read_facts(path)["counters"]["updates"] if path.exists() else 0
+    return saved_updates(planned.folder) >= planned.config().updates
 
 
 def _sentence(error: Exception) -> str:

@@ -13,7 +13,7 @@ from rapo.algorithms import ALGORITHMS
 from rapo.errors import InputError
 from rapo.evaluation.measurement import Measurement, all_measurements
 from rapo.reporting.run_record import RunRecord, read_run
-from rapo.runs.run import CONFIG
+from rapo.runs.description import CONFIG
 from rapo.training.config import changed_options, default_options
 from rapo.training.options import shown_value
 from rapo.world.task import Task

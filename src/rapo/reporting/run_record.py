@@ -17,9 +17,10 @@ from polars.exceptions import PolarsError
 from rapo.errors import InputError
 from rapo.evaluation.measurement import Measurement
 from rapo.reporting.sweep_scores import Range, settings
-from rapo.runs.checkpoint import read_facts
+from rapo.runs.description import CHECKPOINT, CONFIG, read_description, saved_updates
+from rapo.runs.json_lines import saved_mark, whole_lines
 from rapo.runs.metrics import FILE as METRICS
-from rapo.runs.run import CHECKPOINT, CONFIG, FAILURE, code_flags
+from rapo.runs.run import FAILURE, code_flags
 from rapo.training.config import changed_options, default_options, identity, origin_option, up_to_date
 
 METRICS_SCHEMA: dict[str, Any] = {
@@ -116,16 +117,16 @@ def read_metrics(folder: Path) -> pl.DataFrame:
     path = folder / METRICS
     if not path.is_file():
         return pl.DataFrame(schema=METRICS_SCHEMA)
-    whole = path.read_bytes()
-    whole = whole[: whole.rfind(b"\n") + 1]
-    if not whole.strip():
+    whole = b"".join(line + b"\n" for line in whole_lines(path, saved_mark(path)) if line.strip())
+    if not whole:
         return pl.DataFrame(schema=METRICS_SCHEMA)
     damaged = InputError(f"metrics '{path}' are damaged: every line must be those of one update, in JSON")
     try:
         table = pl.read_ndjson(whole, schema=METRICS_SCHEMA)
     except PolarsError:
         raise damaged from None
-    if table.select(pl.any_horizontal(pl.col(NEEDED).is_null().any())).item():
+    numbered = table["update"].to_list() == list(range(1, len(table) + 1))
+    if not numbered or table.select(pl.any_horizontal(pl.col(NEEDED).is_null().any())).item():
         raise damaged
     return table
 
@@ -153,7 +154,7 @@ class _noting(suppress):  # noqa: N801
 def _configured(folder: Path) -> RunRecord:
     """What the configuration of a run says."""
     try:
-        said = up_to_date(json.loads((folder / CONFIG).read_bytes()))
+        said = up_to_date(read_description(folder))
         task, algo = str(said["task"]), str(said["algo"])
         defaults = default_options(task, algo, said.get("task_options"))
         options = defaults | dict(said["options"])
@@ -179,7 +180,9 @@ def _configured(folder: Path) -> RunRecord:
             code_flags(said),
             tuple(str(name) for name in said.get("movable", ())),
         )
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
+    except InputError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
         raise InputError(f"{CONFIG} of run '{folder}' is damaged: it can't be read") from None
 
 
@@ -202,8 +205,8 @@ def _is_current(record: RunRecord, measurement: Measurement, result: Any, notes:
     updates = measurement.updates(result)
     learned = int(record.metrics["update"][-1]) if len(record.metrics) else 0
     with suppress(InputError):
-        if (record.folder / CHECKPOINT).is_file():
-            learned = int(read_facts(record.folder / CHECKPOINT)["counters"]["updates"])
+        if (record.folder / CHECKPOINT).exists():
+            learned = saved_updates(record.folder)
     if updates in (None, learned) or not learned:
         return True
     notes.append(

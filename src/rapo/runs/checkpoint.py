@@ -37,7 +37,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         with safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise InputError(f"checkpoint '{path}' is damaged and can't be read: {error}") from None
     if not {"facts", "sha256"} <= header.keys():
         raise InputError(f"file '{path}' is not a checkpoint of rapo: its header has no facts or no digest")
@@ -47,20 +47,15 @@ def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def read_facts(path: Path) -> dict[str, Any]:
-    """The facts of a checkpoint alone: quick, and not checked against the arrays."""
-    try:
-        with safe_open(path, framework="numpy") as file:
-            described = (file.metadata() or {})["facts"]
-    except (SafetensorError, OSError, ValueError, KeyError) as error:
-        raise InputError(f"checkpoint '{path}' is damaged and can't be read: {error}") from None
-    return _facts(path, described)
+    """The facts of a checkpoint alone, refused unless everything in it is as it was written."""
+    return read_checkpoint(path)[1]
 
 
 def _facts(path: Path, described: str) -> dict[str, Any]:
     """What a checkpoint says of itself, where that is of this format."""
     try:
         facts = json.loads(described)
-    except ValueError:
+    except (ValueError, RecursionError):
         facts = None
     if not isinstance(facts, dict):
         raise InputError(f"file '{path}' is not a checkpoint of rapo: it describes itself by no JSON object")

@@ -14,7 +14,7 @@ import numpy as np
 from rapo.errors import InputError
 from rapo.heavy import Array, compiled
 from rapo.learner import networks, normalize
-from rapo.runs.json_lines import Lines, read_lines
+from rapo.runs.json_lines import Lines, Mark, read_lines
 from rapo.training.actor import actor
 from rapo.training.loop import Training
 from rapo.training.update import Learner
@@ -45,7 +45,7 @@ def _is_record(row: dict[str, Any]) -> bool:
             and all(isfinite(x) for scales in row["scales"].values() for x in scales)
             and all(x is None or isfinite(x) for values in row["values"].values() for x in values)
         )
-    except (KeyError, TypeError, AttributeError, OverflowError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return False
 
 
@@ -79,6 +79,11 @@ class Heatmap:
                 "values": dict(zip(self._scales, values, strict=True)),
             }
         )
+
+    @property
+    def mark(self) -> Mark:
+        """What the lines are by now."""
+        return self._lines.mark
 
     def sync(self) -> None:
         """Wait until all lines are on disk."""

@@ -4,14 +4,31 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rapo.runs.json_lines import Lines, read_lines
+from rapo.errors import InputError
+from rapo.runs.json_lines import Lines, Mark, Rows, read_lines
 
 FILE = "metrics.jsonl"
 
 
-def read_metrics(folder: Path) -> list[dict[str, Any]]:
+def read_metrics(folder: Path) -> Rows:
     """The metrics of all updates of a run, first to last."""
-    return read_lines(folder / FILE)
+    return _every_update(folder, read_lines(folder / FILE))
+
+
+def _every_update(folder: Path, rows: Rows, updates: int | None = None) -> Rows:
+    """The rows, refused unless there is one for each update from the first on, `updates` of them if given."""
+    for number, row in enumerate(rows, 1):
+        if row["update"] != number or type(row.get("steps")) is not int:
+            raise InputError(
+                f"metrics '{folder / FILE}' are damaged: line {number} must be that of update {number}, "
+                "with its steps"
+            )
+    if updates not in (None, len(rows)):
+        raise InputError(
+            f"metrics '{folder / FILE}' are damaged: they have {len(rows)} of the {updates} updates that "
+            "the run was saved after, so bring them back from a copy"
+        )
+    return rows
 
 
 class MetricsWriter:
@@ -21,9 +38,10 @@ class MetricsWriter:
         """Go on after the first `updates` updates of the run."""
         from rapo.runs.tensorboard import TensorBoard  # imported here: it is slow to load
 
-        self._lines = Lines(folder / FILE, updates)
+        self._lines = Lines(folder / FILE, updates, lambda rows: _every_update(folder, rows, updates))
+        kept = self._lines.kept
         try:
-            step = self._lines.kept[-1]["steps"] + 1 if self._lines.kept else 0
+            step = kept[-1]["steps"] + 1 if kept else 0
             self._events = TensorBoard(folder, updates, step)
         except OSError as error:
             raise self._lines.cant(error) from None
@@ -35,6 +53,11 @@ class MetricsWriter:
             self._events.write(row["steps"], _numbers(row))
         except OSError as error:
             raise self._lines.cant(error) from None
+
+    @property
+    def mark(self) -> Mark:
+        """What the lines are by now."""
+        return self._lines.mark
 
     def sync(self) -> None:
         """Wait until all lines are on disk."""

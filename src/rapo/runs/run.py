@@ -11,9 +11,10 @@ Measurements leave files of their own: `files` of each `rapo.evaluation.measurem
 
 import fcntl
 import json
+import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,19 +26,30 @@ from rapo.algorithms.spec import Algorithm
 from rapo.errors import BusyError, InputError, Interrupted, TrainingError
 from rapo.files import write_atomically
 from rapo.runs.checkpoint import read_checkpoint, write_checkpoint
+from rapo.runs.description import (
+    CHECKPOINT,
+    CONFIG,
+    check_same,
+    config_file,
+    read_description,
+    saved_facts,
+)
+from rapo.runs.heatmap_recorder import FILE as HEATMAP
 from rapo.runs.heatmap_recorder import Heatmap
 from rapo.runs.interrupt import interrupts
+from rapo.runs.json_lines import Mark
+from rapo.runs.metrics import FILE as METRICS
 from rapo.runs.metrics import MetricsWriter, read_metrics
 from rapo.runs.state import gather, restore
 from rapo.runs.trained_policy import TrainedPolicy
 from rapo.training.actor import Actor, actor
-from rapo.training.config import Config, identity, make_config, up_to_date
+from rapo.training.config import Config, make_config, up_to_date
 from rapo.training.loop import Training
 from rapo.world.engines import ENGINE
 from rapo.world.fingerprint import check_unchanged, fingerprint
 from rapo.world.task import Task
 
-CONFIG, CHECKPOINT, FAILURE = "config.json", "checkpoint.safetensors", "failure.txt"
+FAILURE = "failure.txt"
 KINDS = {"task": "task", "algo": "algorithm"}
 
 
@@ -61,14 +73,8 @@ class Run:
         object.__setattr__(self, "folder", Path(self.folder))
 
     def described(self) -> dict[str, Any]:
-        """What the run says of itself, as it was written."""
-        path = _config_file(self.folder)
-        try:
-            return json.loads(path.read_bytes())
-        except (ValueError, RecursionError):
-            raise InputError(f"{CONFIG} of run '{self.folder}' is damaged: it can't be read") from None
-        except OSError as error:
-            raise InputError(f"{CONFIG} of run '{self.folder}' can't be read: {error.strerror}") from None
+        """What the run says of itself, as it was written and as its checkpoint knows it."""
+        return read_description(self.folder)
 
     def config(self) -> Config:
         """What the run was made with."""
@@ -94,7 +100,7 @@ class Run:
             )
         except InputError as error:
             raise InputError(f"{CONFIG} of run '{self.folder}' can't be used: {error}") from None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
             raise InputError(f"{CONFIG} of run '{self.folder}' is damaged: it can't be read") from None
 
     def metrics(self) -> list[dict[str, Any]]:
@@ -111,14 +117,14 @@ class Run:
                     "folder and start it again"
                 )
             return Training(config, threads)
-        arrays, facts = read_checkpoint(self.folder / CHECKPOINT)
-        was, counters = facts.get("config"), facts.get("counters")
-        if not isinstance(was, dict) or "options" not in was or not isinstance(counters, dict):
-            raise InputError(f"checkpoint of run '{self.folder}' lacks its configuration or its counters")
-        check_same(f"checkpoint of run '{self.folder}' belongs to another run", was, config.describe())
+        arrays, _ = read_checkpoint(self.folder / CHECKPOINT)
+        facts = saved_facts(self.folder)
+        assert facts is not None
+        whose = f"checkpoint of run '{self.folder}' belongs to another run"
+        check_same(whose, facts["config"], config.describe())
         self._check_task(facts.get("task"), config.task)
         training = Training(config, threads)
-        restore(training, arrays, counters)
+        restore(training, arrays, facts["counters"])
         return training
 
     def _check_task(self, was: Any, task: Task) -> None:
@@ -129,7 +135,7 @@ class Run:
 
     def check_trained(self) -> None:
         """Refuse a run that never saved: it has no policy to look at."""
-        if _config_file(self.folder).exists() and not (self.folder / CHECKPOINT).exists():
+        if config_file(self.folder).exists() and not (self.folder / CHECKPOINT).exists():
             with alone(self.folder):  # refused while another process trains
                 pass
             hint = resume_hint(self.folder, self.task, self.algo)
@@ -197,22 +203,32 @@ def create(config: Config, folder: Path) -> Run:
     return Run(folder, config.task, config.algorithm)
 
 
-def save(training: Training, folder: Path) -> None:
-    """Write a checkpoint, unless anything in it has gone wrong."""
+def save(training: Training, folder: Path, lines: Mapping[str, Mark] | None = None) -> None:
+    """Write a checkpoint, unless anything in it has gone wrong.
+
+    lines: what the tables of the run hold by now, by their files.
+    """
     arrays, counters = gather(training)
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise _went_wrong(name, "not finite", training.updates, folder)
     config = training.config
-    facts = {"config": config.describe(), "counters": counters, "task": fingerprint(config.task)}
+    facts = {
+        "config": config.describe(),
+        "counters": counters,
+        "task": fingerprint(config.task),
+        "lines": {name: asdict(mark) for name, mark in (lines or {}).items()},
+    }
     write_checkpoint(folder / CHECKPOINT, arrays, facts)
 
 
 def drive(training: Training, folder: Path, display: Display, save_every: int) -> None:
     """Train to the end, writing metrics and checkpoints; Ctrl-C saves, then raises Interrupted."""
-    writer = MetricsWriter(folder, training.updates)
-    heatmap = Heatmap(training, folder)
-    with closing(writer), closing(heatmap), interrupts() as interrupted:
+    with (
+        closing(MetricsWriter(folder, training.updates)) as writer,
+        closing(Heatmap(training, folder)) as heatmap,
+        interrupts() as interrupted,
+    ):
         while not training.finished:
             before = training.simulator.divergences
             metrics = training.update()
@@ -225,7 +241,7 @@ def drive(training: Training, folder: Path, display: Display, save_every: int) -
             if training.finished or interrupted() or training.updates % save_every == 0:
                 writer.sync()
                 heatmap.sync()
-                save(training, folder)
+                save(training, folder, {METRICS: writer.mark, HEATMAP: heatmap.mark})
             if interrupted():
                 hint = resume_hint(folder, training.config.task, training.config.algorithm)
                 raise Interrupted(f"saved after {training.steps:,} steps: go on with {hint}")
@@ -257,39 +273,22 @@ def _went_wrong(name: str, value: Any, update: int, folder: Path) -> TrainingErr
     return TrainingError(f"{name} is {value} at update {update}: {kept}; a lower learning_rate may help")
 
 
-def check_same(whose: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse the description of a run that learns other numbers than this one; `whose` begins the error."""
-    was, now = identity(was), identity(now)
-    if was == now:
-        return
-    pairs = [(key, was.get(key), now.get(key)) for key in {**was, **now}]
-    while pairs:
-        name, before, after = pairs.pop(0)
-        if isinstance(before, dict) and isinstance(after, dict):
-            pairs += [(f"{name} {key}", before.get(key), after.get(key)) for key in {**before, **after}]
-        elif before != after:
-            raise InputError(
-                f"{whose}: its {name} is {json.dumps(before)}, and now it is {json.dumps(after)}"
-            )
-
-
-def _config_file(folder: Path) -> Path:
-    """The configuration that makes a folder a run."""
-    path = folder / CONFIG
-    try:
-        if not path.is_file():
-            raise InputError(f"folder '{folder}' is not a run: it has no {CONFIG}")
-    except OSError as error:
-        raise InputError(f"folder '{folder}' can't be read: {error.strerror}") from None
-    return path
-
-
 @contextmanager
 def alone(folder: Path) -> Generator[None]:
-    """Keep others from training in the same folder; the lock dies with the process."""
-    with _config_file(folder).open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise BusyError(f"run '{folder}' is being trained by another process: wait for it") from None
+    """Keep others from training in the same folder; the lock dies with the process.
+
+    It is the folder that is locked: files in it may be replaced meanwhile.
+    """
+    config_file(folder)
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(opened)
+        raise BusyError(f"run '{folder}' is being trained by another process: wait for it") from None
+    except OSError as error:
+        warn(f"run '{folder}' can't be locked: {error.strerror}; train it in one process only", stacklevel=3)
+    try:
         yield
+    finally:
+        os.close(opened)

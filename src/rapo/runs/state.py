@@ -10,6 +10,8 @@ from rapo.heavy import jax, jnp
 from rapo.training.loop import Training
 from rapo.world.simulator import Snapshot
 
+WEIGHTS = "learner.mixture.weights"
+
 
 def gather(training: Training) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     """All arrays and counters of a training run that it needs to go on."""
@@ -33,17 +35,26 @@ def restore(training: Training, arrays: Mapping[str, np.ndarray], counters: Mapp
     """Put arrays and counters back into a training run, which then goes on exactly as before."""
     present, counted = gather(training)
     for name in counted:
-        if type(counters.get(name)) is not int or counters[name] < 0:
+        if name not in counters:
             raise InputError(
-                f"counter '{name}' of the checkpoint is {counters.get(name)!r}: "
-                "allowed are whole numbers from 0"
+                f"counter '{name}' of the checkpoint is missing: allowed are whole numbers from 0"
             )
+    if counters["updates"] > training.config.updates:
+        raise InputError(
+            f"counter 'updates' of the checkpoint is {counters['updates']}: the run has only "
+            f"{training.config.updates}"
+        )
     for name, array in present.items():
         if name not in arrays or arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
             raise InputError(
                 f"'{name}' of the checkpoint does not fit this run, which has {array.dtype} of shape "
                 f"{array.shape}: it was written by another version"
             )
+        _check_numbers(name, arrays[name])
+    weights = arrays[WEIGHTS]
+    if (weights < 0).any() or abs(weights.sum() - 1) > 1e-3:
+        raise InputError(f"'{WEIGHTS}' of the checkpoint are no weights of models: they don't add up to 1")
+    training.config.task.dynamics.check(arrays["models"])
     leaves = [jnp.asarray(arrays[f"learner{path}"]) for path, _ in _leaves(training)]
     training.learner = jax.tree.unflatten(jax.tree.structure(training.learner), leaves)
     training.models = arrays["models"]
@@ -55,6 +66,14 @@ def restore(training: Training, arrays: Mapping[str, np.ndarray], counters: Mapp
     training.updates, training.branch_steps = counters["updates"], counters["branch_steps"]
     training.branch_divergences = counters["branch_divergences"]
     training.move_mixture()
+
+
+def _check_numbers(name: str, array: np.ndarray) -> None:
+    """Refuse numbers that no run saves: those that are not finite, and counts below 0."""
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError(f"'{name}' of the checkpoint has numbers that are not finite: it was altered")
+    if array.dtype.kind == "i" and (array < 0).any():
+        raise InputError(f"'{name}' of the checkpoint has numbers below 0: it was altered")
 
 
 def _leaves(training: Training) -> list[tuple[str, Any]]:

@@ -7,7 +7,7 @@ import polars as pl
 
 from rapo import Measurement, evaluate
 from rapo.files import write_atomically
-from rapo.ranges import AT_LEAST_1, POSITIVE, check_ranges
+from rapo.ranges import COUNT, POSITIVE, check_ranges
 from rapo.reporting.report_page import Block
 from rapo.reporting.tables import Table
 from rapo.runs.csv_table import read_table
@@ -21,7 +21,7 @@ COLUMNS = {"episode": int, "length": int, "fell": bool, "load": float, "updates"
 class EnduranceSettings:
     """How often, and under which load."""
 
-    episodes: Annotated[int, AT_LEAST_1] = 20
+    episodes: Annotated[int, COUNT] = 20
     """Episodes of each run."""
     load: Annotated[float, POSITIVE] = 1.4
     """How many times as heavy the robot is."""

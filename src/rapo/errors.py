@@ -9,10 +9,33 @@ from difflib import get_close_matches
 
 LISTED = 12
 """How many of the known names an error lists."""
+BEGINNING, ENDING = 500, 300
+"""Of a longer sentence, the characters that are kept: it begins with the thing and ends with what is
+allowed."""
+
+
+def in_one_sentence(said: object) -> str:
+    """Text that may hold anything that a user gave, on one line and of bounded length."""
+    text = str(said)
+    if len(text) > BEGINNING + ENDING:
+        text = f"{text[:BEGINNING]} ... {text[-ENDING:]}"
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def shown(value: object) -> str:
+    """A value as Python writes it, for an error; one that Python can't write is described."""
+    try:
+        return repr(value)
+    except (ValueError, RecursionError):
+        what = "a number of too many digits" if isinstance(value, int) else f"a {type(value).__name__}"
+        return what if isinstance(value, int) else f"{what} that is nested too deeply"
 
 
 class InputError(ValueError):
     """Something the user gave can't be used; no file was changed."""
+
+    def __init__(self, sentence: object) -> None:
+        super().__init__(in_one_sentence(sentence))
 
 
 class BusyError(InputError):
@@ -21,6 +44,9 @@ class BusyError(InputError):
 
 class TrainingError(RuntimeError):
     """Training can't go on; what was saved before is intact."""
+
+    def __init__(self, sentence: object) -> None:
+        super().__init__(in_one_sentence(sentence))
 
 
 class TheoryError(RuntimeError):
@@ -31,9 +57,9 @@ class Interrupted(KeyboardInterrupt):
     """The user pressed Ctrl-C; everything is saved, and the message says how to go on."""
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
+def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
     """The error for a `name` that is not among the `known` names of its `kind`, with the nearest one."""
-    known = list(known)
+    known, name = list(known), str(name)
     near = [k for k in known if k.lower() == name.lower()] or get_close_matches(name, known, n=1, cutoff=0.4)
     hint = f"did you mean '{near[0]}'? " if near else ""
     more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""

@@ -9,7 +9,7 @@ from numbers import Real
 from operator import index
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from rapo.errors import InputError
+from rapo.errors import InputError, shown
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,11 @@ class Within:
     """Whether `high` itself is left out."""
     whole: bool = False
     """Whether only whole numbers are allowed; `ranges_of` sets it for fields of type int."""
+    most: int | None = None
+    """How many numbers a field of several may have; None means any."""
 
     def allows(self, value: float) -> bool:
-        """Whether a number lies within."""
+        """Whether a number lies within; a whole number may have any number of digits."""
         above = self.low < value if self.open_low else self.low <= value
         below = value < self.high if self.open_high else value <= self.high
         return above and below and abs(value) < inf and (not self.whole or value == int(value))
@@ -35,21 +37,30 @@ class Within:
         bounded = self.low > -inf and self.high < inf
         kind = "whole numbers" if self.whole else "numbers" if bounded else "finite numbers"
         low = "" if self.low == -inf else f" above {self.low:g}" if self.open_low else f" from {self.low:g}"
+        high = f"{int(self.high):,}" if self.whole and self.high < inf else f"{self.high:g}"
+        several = "" if self.most is None else f", at most {self.most} of them"
         if self.high == inf:
-            return f"{kind}{low}"
+            return f"{kind}{low}{several}"
         if self.open_high:
             joint = " and" if self.open_low else " to" if bounded else ""
-            return f"{kind}{low}{joint} below {self.high:g}"
+            return f"{kind}{low}{joint} below {high}{several}"
         joint = ", up to" if self.open_low else " to" if bounded else " up to"
-        return f"{kind}{low}{joint} {self.high:g}"
+        return f"{kind}{low}{joint} {high}{several}"
 
 
-FINITE = Within()
-NOT_NEGATIVE = Within(0)
-POSITIVE = Within(0, open_low=True)
+LARGEST = 1e9
+"""The largest number that a setting may have where nothing else is said: single precision can hold it."""
+FINITE = Within(-LARGEST, LARGEST)
+NOT_NEGATIVE = Within(0, LARGEST)
+POSITIVE = Within(0, LARGEST, open_low=True)
 SHARE = Within(0, 1)
 POSITIVE_SHARE = Within(0, 1, open_low=True)
-AT_LEAST_1 = Within(1)
+COUNT = Within(1, 1_000_000)
+EPISODES = Within(1, 10_000)
+TURNS = Within(1, 10_000)
+"""How often a loop turns: passes, optimiser steps, iterations."""
+LAYERS = Within(1, 16_384, most=16)
+"""The sizes of the layers of a network."""
 DISCOUNT = Within(0, 1, open_high=True)
 
 
@@ -75,9 +86,10 @@ def check_ranges(record: Any, whose: str = "option") -> None:
     """
     for name, allowed in ranges_of(type(record)).items():
         value = getattr(record, name)
-        for number in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(number, Real) and not allowed.allows(float(number)):
-                raise InputError(f"{whose} {name} is {_shown(value)}: allowed are {allowed}")
+        numbers = value if isinstance(value, tuple | list) else (value,)
+        many = allowed.most is not None and len(numbers) > allowed.most
+        if many or any(isinstance(x, Real) and not allowed.allows(x) for x in numbers):  # pyright: ignore[reportArgumentType]
+            raise InputError(f"{whose} {name} is {_shown(value)}: allowed are {allowed}")
 
 
 def check_seed(seed: int) -> int:
@@ -87,10 +99,10 @@ def check_seed(seed: int) -> int:
             return index(seed)
     except TypeError:
         pass
-    raise InputError(f"seed {seed!r} was given: allowed are whole numbers from 0 to 2^63 - 1")
+    raise InputError(f"seed {shown(seed)} was given: allowed are whole numbers from 0 to 2^63 - 1")
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, tuple | list):
         return ",".join(map(_shown, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else shown(value)

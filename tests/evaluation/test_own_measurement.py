@@ -75,7 +75,10 @@ def test_a_measurement_of_ones_own_is_made_by_a_grid_shown_by_its_status_and_rep
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ("[endurance]\nload = 0", "table [endurance]: option load is 0: allowed are finite numbers above 0"),
+        (
+            "[endurance]\nload = 0",
+            "table [endurance]: option load is 0: allowed are numbers above 0, up to 1e+09",
+        ),
         ("[endurance]\nlode = 2", "unknown key under [endurance] 'lode': did you mean 'load'?"),
         ("[endurence]", "unknown key 'endurence': did you mean 'endurance'?"),
         ("[heatmap]", "key heatmap was given: it is recorded while a run learns, and can't be made"),

@@ -124,7 +124,7 @@ RETURNS, LAWS, PRIOR = np.zeros((2, 2)), np.full((2, 2), 0.5), np.array([0.5, 0.
         ),
         (
             lambda: joint(RETURNS, LAWS, PRIOR, -0.1),
-            "the KL budget is -0.1: allowed are finite numbers from 0",
+            "the KL budget is -0.1: allowed are numbers from 0 to 1e.09",
         ),
         (lambda: split(RETURNS, LAWS, PRIOR, np.nan, 0.1), "the model budget is nan"),
         (lambda: split(RETURNS, LAWS, PRIOR, 0.1, np.inf), "the outcome budget is inf"),

@@ -15,7 +15,7 @@ from rapo.arrays import Floats, Ids
 from rapo.heavy import Array, jnp
 from rapo.learner import dual
 from rapo.learner.budget import Budget
-from rapo.ranges import AT_LEAST_1, POSITIVE, check_ranges
+from rapo.ranges import COUNT, POSITIVE, check_ranges
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class EveryBranch:
 class FewBranches:
     """A few models are drawn from the mixture and simulated."""
 
-    drawn_models: Annotated[int, AT_LEAST_1] = 2
+    drawn_models: Annotated[int, COUNT] = 2
     """Models drawn from the mixture for each step, m."""
 
     def __post_init__(self) -> None:
@@ -64,7 +64,7 @@ class DoubleSampling(FewBranches):
 class Resampling(FewBranches):
     """EWoK's resampling: of a few branches one is drawn with chance ~ exp(-(G - mean G) / temperature)."""
 
-    drawn_models: Annotated[int, AT_LEAST_1] = 5
+    drawn_models: Annotated[int, COUNT] = 5
     """Models drawn from the mixture for each step, m."""
     resample_temperature: Annotated[float, POSITIVE] = 0.01
     """How many units of scaled value make a branch less likely by a factor e; lower is more adversarial."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from rapo.arrays import Floats
 from rapo.errors import InputError
-from rapo.ranges import AT_LEAST_1, SHARE, check_ranges
+from rapo.ranges import COUNT, SHARE, check_ranges
 from rapo.world.dynamics import Dynamics
 from rapo.world.simulator import FreshDynamics
 
@@ -38,7 +38,7 @@ class Uniform(Nominal):
 class Ensemble:
     """K models spread over the training ranges, or given by hand."""
 
-    models: Annotated[int, AT_LEAST_1] | tuple[tuple[float, ...], ...] = 16
+    models: Annotated[int, COUNT] | tuple[tuple[float, ...], ...] = 16
     """Number of models in the ensemble, K, or the models themselves: a CSV file with a column for each
     parameter, or an array `[K, P]` in Python."""
     spread: Literal["sobol", "latin", "corners"] = "sobol"

@@ -8,7 +8,7 @@ from rapo.heavy import Array, jnp
 from rapo.learner import boltzmann, budget
 from rapo.learner.advantages import branch_values
 from rapo.learner.budget import Budget
-from rapo.ranges import AT_LEAST_1, POSITIVE, POSITIVE_SHARE, check_ranges
+from rapo.ranges import COUNT, POSITIVE, POSITIVE_SHARE, check_ranges
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Boltzmann:
     With score=played it should be low: an update has few episodes of each model."""
     fastest: Annotated[float, POSITIVE_SHARE] = 1.0
     """How far the weights of the mixture may move in an update, in total variation."""
-    scored_rows: Annotated[int, AT_LEAST_1] = 256
+    scored_rows: Annotated[int, COUNT] = 256
     """State-action pairs of each update that are branched under every model to score the models; it has no
     effect with samples=all, where every pair is, nor with score=played or score=learned, which need no
     branches."""

@@ -15,7 +15,7 @@ from rapo.heavy import Array, jnp
 from rapo.learner import sensitivity
 from rapo.learner.networks import HIDDEN
 from rapo.learner.sensitivity import Sensitivities
-from rapo.ranges import AT_LEAST_1, POSITIVE, POSITIVE_SHARE, SHARE, check_ranges
+from rapo.ranges import COUNT, LAYERS, POSITIVE, POSITIVE_SHARE, SHARE, TURNS, check_ranges
 
 
 class ProbePlan(NamedTuple):
@@ -35,17 +35,17 @@ class Sensitivity:
 
     probe_share: Annotated[float, POSITIVE_SHARE] = 0.125
     """Share of the steps of each update that are simulated again under other dynamics."""
-    probes_each: Annotated[int, AT_LEAST_1] = 1
+    probes_each: Annotated[int, COUNT] = 1
     """Other dynamics, at random corners of the training box, under which each such pair is simulated."""
-    sensitivity_hidden: Annotated[tuple[int, ...], AT_LEAST_1] = HIDDEN
+    sensitivity_hidden: Annotated[tuple[int, ...], LAYERS] = HIDDEN
     """Sizes of the hidden layers of the network of sensitivities."""
     sensitivity_rate: Annotated[float, POSITIVE] = 1e-3
     """Learning rate of the network of sensitivities."""
-    sensitivity_steps: Annotated[int, AT_LEAST_1] = 16
+    sensitivity_steps: Annotated[int, TURNS] = 16
     """Optimiser steps of the network of sensitivities in every update."""
-    sensitivity_rows: Annotated[int, AT_LEAST_1] = 256
+    sensitivity_rows: Annotated[int, COUNT] = 256
     """Probes in each of those optimiser steps, drawn from the memory."""
-    probe_memory: Annotated[int, AT_LEAST_1] = 16
+    probe_memory: Annotated[int, COUNT] = 16
     """Updates whose probes are kept in the memory."""
     r2_floor: Annotated[float, SHARE] = 0.1
     """Share of the variance of new probes that must be predicted, or the display warns that directions can't

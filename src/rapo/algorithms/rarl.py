@@ -7,7 +7,7 @@ import numpy as np
 
 from rapo.algorithms.ppo import PPO
 from rapo.arrays import Floats, Singles
-from rapo.ranges import AT_LEAST_1, NOT_NEGATIVE, check_ranges
+from rapo.ranges import COUNT, NOT_NEGATIVE, check_ranges
 from rapo.world.task import Task
 
 
@@ -17,7 +17,7 @@ class Pusher:
 
     strength: Annotated[float, NOT_NEGATIVE] = 0.1
     """Largest force of the adversary along each axis, as a share of the robot's weight."""
-    policy_turn: Annotated[int, AT_LEAST_1] = 1
+    policy_turn: Annotated[int, COUNT] = 1
     """Updates in a row in which the policy learns."""
     pusher_turn: Annotated[int, NOT_NEGATIVE] = 1
     """Updates in a row in which the adversary learns, after those of the policy; 0 means never."""

@@ -13,7 +13,7 @@ from rapo.learner import advnet, dual
 from rapo.learner.advantages import branch_values
 from rapo.learner.budget import Budget
 from rapo.learner.tilted_laws import FiniteLaw
-from rapo.ranges import AT_LEAST_1, NOT_NEGATIVE, Within, check_ranges
+from rapo.ranges import COUNT, NOT_NEGATIVE, Within, check_ranges
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Steady(Taken):
 class Mean:
     """Targets that are the mean over the branches of every model."""
 
-    samples: Annotated[int, AT_LEAST_1] | Literal["all"] = "all"
+    samples: Annotated[int, COUNT] | Literal["all"] = "all"
     """How many models are drawn for the target of each step; all takes every model with its exact weight."""
     branch_value: Literal["own", "paper"] = "own"
     """Which reward and termination the value of a branch has: its own, or, as in the paper, those of the step

@@ -11,14 +11,14 @@ from rapo.algorithms.spec import Report
 from rapo.heavy import Array, jnp, optax
 from rapo.learner import advnet, budget, dual
 from rapo.learner.networks import HIDDEN
-from rapo.ranges import AT_LEAST_1, NOT_NEGATIVE, POSITIVE, check_ranges
+from rapo.ranges import LAYERS, NOT_NEGATIVE, POSITIVE, TURNS, check_ranges
 
 
 @dataclass(frozen=True)
 class Exact:
     """The exact temperature of every row, from a root finder."""
 
-    iterations: Annotated[int, AT_LEAST_1] = dual.ITERATIONS
+    iterations: Annotated[int, TURNS] = dual.ITERATIONS
     """Iterations of the root finder: a few make the paper's cheaper form, which need not meet the budget."""
 
     def __post_init__(self) -> None:
@@ -45,13 +45,13 @@ class Exact:
 class AdvNet:
     """A network predicts the temperature of every state-action pair, and the KL budget bounds it."""
 
-    advnet_hidden: Annotated[tuple[int, ...], AT_LEAST_1] = HIDDEN
+    advnet_hidden: Annotated[tuple[int, ...], LAYERS] = HIDDEN
     """Sizes of AdvNet's hidden layers."""
     advnet_action: bool = True
     """Whether AdvNet sees the action beside the observation."""
     advnet_rate: Annotated[float, POSITIVE] = 1e-3
     """AdvNet's learning rate."""
-    advnet_steps: Annotated[int, AT_LEAST_1] = 5
+    advnet_steps: Annotated[int, TURNS] = 5
     """AdvNet's optimiser steps in every update."""
     advnet_loss: advnet.Loss = "surrogate"
     """What AdvNet learns from: lowering the target against the penalty, or regression on the exact
@@ -62,7 +62,7 @@ class AdvNet:
     """What AdvNet's temperatures become: at most the exact ones (feasible), or the exact ones (tight)."""
     penalty: Annotated[float, NOT_NEGATIVE] = 10.0
     """Price in AdvNet's surrogate loss of exceeding the KL budget."""
-    iterations: Annotated[int, AT_LEAST_1] = dual.ITERATIONS
+    iterations: Annotated[int, TURNS] = dual.ITERATIONS
     """Iterations of the root finder that finds the exact temperatures."""
 
     def __post_init__(self) -> None:
@@ -112,7 +112,7 @@ class Adaptive:
 
     adapt_rate: Annotated[float, POSITIVE] = 0.5
     """Size of the first Robbins-Monro steps on the temperature."""
-    iterations: Annotated[int, AT_LEAST_1] = dual.ITERATIONS
+    iterations: Annotated[int, TURNS] = dual.ITERATIONS
     """Iterations of the root finder that finds the exact worst case, to report it."""
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from rapo.evaluation.evaluate import evaluate
 from rapo.evaluation.measurement import Advance, Measurement, measure
 from rapo.files import write_atomically
 from rapo.heavy import pl
-from rapo.ranges import AT_LEAST_1, check_ranges, check_seed
+from rapo.ranges import EPISODES, check_ranges, check_seed
 from rapo.runs.csv_table import read_table
 from rapo.runs.run import Run
 from rapo.world.task import Task
@@ -33,7 +33,7 @@ SCHEMA = {
 class NominalSettings:
     """How often the nominal setting is played."""
 
-    episodes: Annotated[int, AT_LEAST_1] = 20
+    episodes: Annotated[int, EPISODES] = 20
     """Episodes of each run."""
     seed: int = 1000
     """Where the initial states come from."""

@@ -24,7 +24,7 @@ from rapo.evaluation.measurement import Advance, Measurement, measure
 from rapo.evaluation.sweep import read_sweep, sweep
 from rapo.files import write_atomically
 from rapo.heavy import pl
-from rapo.ranges import AT_LEAST_1, Within, check_ranges, check_seed
+from rapo.ranges import EPISODES, TURNS, Within, check_ranges, check_seed
 from rapo.runs.run import Run
 from rapo.world.streams import STATES, stream
 from rapo.world.task import Task
@@ -52,13 +52,13 @@ class Axis:
 class SearchSettings:
     """How hard to search."""
 
-    generations: Annotated[int, AT_LEAST_1] = 20
+    generations: Annotated[int, TURNS] = 20
     """Generations of CMA-ES."""
-    population: Annotated[int, Within(4)] = 16
+    population: Annotated[int, Within(4, 10_000)] = 16
     """Points in each generation."""
-    episodes: Annotated[int, AT_LEAST_1] = 8
+    episodes: Annotated[int, EPISODES] = 8
     """Episodes at each point."""
-    final_episodes: Annotated[int, Within(2)] = 100
+    final_episodes: Annotated[int, Within(2, 10_000)] = 100
     """Episodes, from other initial states, that the return is reported from."""
     seed: int = 2000
     """Where points and initial states come from."""

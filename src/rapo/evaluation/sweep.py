@@ -25,7 +25,7 @@ from rapo.evaluation.measurement import Advance, Measurement, measure
 from rapo.evaluation.random_actions import RandomSettings, ensure_random_returns
 from rapo.files import one_at_a_time, write_atomically
 from rapo.heavy import pl
-from rapo.ranges import AT_LEAST_1, check_ranges, check_seed
+from rapo.ranges import EPISODES, check_ranges, check_seed
 from rapo.runs.csv_table import read_table
 from rapo.runs.description import CONFIG
 from rapo.runs.run import Run
@@ -54,7 +54,7 @@ SCHEMA = {
 class SweepSettings:
     """What to sweep, and how often each setting is played."""
 
-    episodes: Annotated[int, AT_LEAST_1] = 20
+    episodes: Annotated[int, EPISODES] = 20
     """Episodes of each setting."""
     parameters: tuple[str, ...] | None = None
     """Only these parameters; what is known of the others stays. None means all."""

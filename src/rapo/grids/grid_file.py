@@ -9,11 +9,12 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, product
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from rapo.algorithms import ALGORITHMS, find_algorithm
-from rapo.errors import InputError, unknown
+from rapo.errors import InputError, shown, unknown
 from rapo.evaluation.measurement import Measurement, all_measurements, measurements_of
 from rapo.ranges import check_seed
 from rapo.training.config import Config, Settings, identity, make_config
@@ -24,6 +25,8 @@ from rapo.world.user_code import is_code
 
 REQUIRED = ("tasks", "algorithms", "seeds", "steps")
 KEYS = (*REQUIRED, "out", "options", "algorithm")
+MOST_RUNS = 2_000
+"""How many runs a grid may have."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ def read_grid(path: str | Path) -> Grid:
         said = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"grid '{path}' can't be read: {error.strerror}") from None
+    except RecursionError:
+        raise InputError(f"grid '{path}' is not a TOML file: it is nested too deeply") from None
     except ValueError as error:
         raise InputError(f"grid '{path}' is not a TOML file: {error}") from None
     try:
@@ -93,12 +98,14 @@ def _grid(path: Path, said: Mapping[str, Any]) -> Grid:
         check_seed(_whole("seeds", seed, 0))
     steps = _whole("steps", said["steps"], 1)
     out = said.get("out", f"runs/{path.stem}")
-    if not isinstance(out, str) or not out:
-        raise InputError(f"key out is {out!r}: allowed is the name of a folder")
+    if not isinstance(out, str) or not out or not out.isprintable():
+        raise InputError(f"key out is {shown(out)}: allowed is the name of a folder")
+    chosen_by = _options(said, algorithms)
+    _check_count(len(tasks) * len(seeds), chosen_by)
     runs = [
         GridRun(task, algo, steps, seed, chosen, group, Path(out) / kind.name / group / f"seed-{seed}")
         for task, kind in tasks.items()
-        for algo, choices in _options(said, algorithms).items()
+        for algo, choices in chosen_by.items()
         for group, chosen in _combinations(find_algorithm(algo).name, choices)
         for seed in seeds
     ]
@@ -118,6 +125,16 @@ def _options(said: Mapping[str, Any], algorithms: Sequence[str]) -> dict[str, di
         _check_keys(f"option under [algorithm.{algo}]", own, names)
         found[algo] = {**{name: value for name, value in shared.items() if name in names}, **own}
     return found
+
+
+def _check_count(each: int, options: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a grid of too many runs without making them; each: runs of one choice of all options."""
+    choices = [
+        [len(value) for value in chosen.values() if isinstance(value, list)] for chosen in options.values()
+    ]
+    count = each * sum(prod(lengths) for lengths in choices)
+    if count > MOST_RUNS:
+        raise InputError(f"the file describes {count:,} runs: allowed are at most {MOST_RUNS:,}, so split it")
 
 
 def _combinations(algo: str, choices: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -157,7 +174,9 @@ def _tasks(said: Mapping[str, Any]) -> dict[str, type[Task]]:
     names = _list("tasks", said["tasks"], "names")
     for name in names:
         if not isinstance(name, str):
-            raise InputError(f"key tasks has {name!r} in it: allowed are {', '.join(TASKS)}, or FILE:CLASS")
+            raise InputError(
+                f"key tasks has {shown(name)} in it: allowed are {', '.join(TASKS)}, or FILE:CLASS"
+            )
     return {name: find_task(name) for name in names}
 
 
@@ -167,7 +186,7 @@ def _algorithms(said: Mapping[str, Any]) -> list[str]:
     for name in names:
         if not isinstance(name, str):
             known = ", ".join(ALGORITHMS)
-            raise InputError(f"key algorithms has {name!r} in it: allowed are {known}, or FILE:NAME")
+            raise InputError(f"key algorithms has {shown(name)} in it: allowed are {known}, or FILE:NAME")
         if not is_code(name):
             _check_keys("name under algorithms", [name], ALGORITHMS)
         find_algorithm(name)
@@ -185,7 +204,7 @@ def _measurements(
         if wanted is False:
             continue
         if not isinstance(wanted, dict):
-            raise InputError(f"key {name} is {wanted!r}: allowed is a table, or false to leave it out")
+            raise InputError(f"key {name} is {shown(wanted)}: allowed is a table, or false to leave it out")
         if measurement.measure is None:
             raise InputError(f"key {name} was given: it is recorded while a run learns, and can't be made")
         _check_keys(f"key under [{name}]", wanted, [field.name for field in fields(measurement.settings)])
@@ -212,24 +231,26 @@ def _check_keys(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
 def _table(said: Mapping[str, Any], key: str, within: str = "") -> Mapping[str, Any]:
     value = said.get(key, {})
     if not isinstance(value, dict):
-        raise InputError(f"key {within}{key} is {value!r}: allowed is a table, [{within}{key}]")
+        raise InputError(f"key {within}{key} is {shown(value)}: allowed is a table, [{within}{key}]")
     return value
 
 
 def _list(what: str, value: Any, of: str) -> list[Any]:
     what = what if what.startswith("option") else f"key {what}"
     if not isinstance(value, list) or not value:
-        raise InputError(f"{what} is {value!r}: allowed is a list of {of} with at least one in it")
+        raise InputError(f"{what} is {shown(value)}: allowed is a list of {of} with at least one in it")
+    if len(value) > MOST_RUNS:
+        raise InputError(f"{what} has {len(value):,} values: allowed are at most {MOST_RUNS:,}")
     for i, item in enumerate(value):
         if item in value[:i]:
             hint = f'; for one value of several numbers write "{item},{item}"' if "option" in what else ""
-            raise InputError(f"{what} has {item!r} twice: every value may be there once{hint}")
+            raise InputError(f"{what} has {shown(item)} twice: every value may be there once{hint}")
     return value
 
 
 def _whole(key: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"key {key} is {value!r}: allowed are whole numbers from {least}")
+        raise InputError(f"key {key} is {shown(value)}: allowed are whole numbers from {least}")
     return value
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 from rapo.heavy import Array, jax, jnp, optax
 from rapo.learner import networks
 from rapo.learner.networks import Layers, Policy
-from rapo.ranges import AT_LEAST_1, FINITE, POSITIVE, check_ranges
+from rapo.ranges import COUNT, FINITE, POSITIVE, TURNS, check_ranges
 
 UNROLLED = 4
 """Optimiser steps compiled as one piece, since a loop copies all parameters in each turn."""
@@ -22,9 +22,9 @@ UNROLLED = 4
 class PpoSettings:
     """The settings of the PPO update."""
 
-    epochs: Annotated[int, AT_LEAST_1] = 8
+    epochs: Annotated[int, TURNS] = 8
     """Passes over the batch in an update."""
-    minibatches: Annotated[int, AT_LEAST_1] = 32
+    minibatches: Annotated[int, COUNT] = 32
     """Parts into which a batch is shuffled in every epoch; each is one optimiser step."""
     clip: Annotated[float, POSITIVE] = 0.2
     """How far from 1 the ratio of an action's new to its old probability may move before the loss is flat."""

@@ -11,10 +11,10 @@ from typing import Annotated, Any, SupportsIndex
 
 from rapo.algorithms import ALGORITHMS, find_algorithm
 from rapo.algorithms.spec import Algorithm
-from rapo.errors import InputError
+from rapo.errors import InputError, shown
 from rapo.learner.networks import HIDDEN
 from rapo.learner.ppo_update import PpoSettings
-from rapo.ranges import AT_LEAST_1, DISCOUNT, NOT_NEGATIVE, POSITIVE, SHARE, check_ranges, check_seed
+from rapo.ranges import COUNT, DISCOUNT, LAYERS, NOT_NEGATIVE, POSITIVE, SHARE, check_ranges, check_seed
 from rapo.training.combinations import check_combination
 from rapo.training.given_models import with_given_models
 from rapo.training.options import NOT_LEARNED, options, parts, shown_value, values, with_options
@@ -22,14 +22,16 @@ from rapo.world.engines import ENGINE, check_engine
 from rapo.world.find_task import TASKS, find_task
 from rapo.world.task import Task
 
+MOST_STEPS = 10**15
+
 
 @dataclass(frozen=True)
 class Settings:
     """The settings that all algorithms share."""
 
-    num_envs: Annotated[int, AT_LEAST_1] = 32
+    num_envs: Annotated[int, COUNT] = 32
     """Environments stepped together."""
-    horizon: Annotated[int, AT_LEAST_1] = 64
+    horizon: Annotated[int, COUNT] = 64
     """Steps of each environment between two updates."""
     discount: Annotated[float, DISCOUNT] = 0.99
     """Discount factor gamma: what a reward is worth one step later."""
@@ -39,7 +41,7 @@ class Settings:
     """Adam's learning rate when training begins."""
     final_rate: Annotated[float, SHARE] = 0.0
     """Share of the learning rate that is left when training ends; the rate falls linearly."""
-    hidden: Annotated[tuple[int, ...], AT_LEAST_1] = HIDDEN
+    hidden: Annotated[tuple[int, ...], LAYERS] = HIDDEN
     """Sizes of the hidden layers of policy and critic."""
     first_std: Annotated[float, POSITIVE] = 1.0
     """Standard deviation of the policy's actions when training begins, in units of the action."""
@@ -77,8 +79,11 @@ class Config:
         check_engine(self.engine)
         if self.started_from is not None and not {"task", "algo", "seed"} <= set(self.started_from):
             raise InputError("started_from does not name the task, algo and seed of a run")
-        if self.steps < 1:
-            raise InputError(f"{self.steps} steps were asked for: allowed are whole numbers from 1")
+        if not 1 <= self.steps <= MOST_STEPS:
+            raise InputError(
+                f"{shown(self.steps)} steps were asked for: allowed are whole numbers from 1 to "
+                f"{MOST_STEPS:,}"
+            )
         check_combination(self.algorithm, self.task, self.steps_per_update)
 
     @property
@@ -141,9 +146,15 @@ def make_config(
     kind = find_task(task) if isinstance(task, str) else task
     algorithm = find_algorithm(algo) if isinstance(algo, str) else algo
     if isinstance(task, type) or not (isinstance(task, str | Task)):
-        raise InputError(f"task {task!r} was given: allowed are the name of one, or an instance of rapo.Task")
+        raise InputError(
+            f"task {shown(task)} was given: allowed are the name of one, or an instance of rapo.Task"
+        )
     if not isinstance(algorithm, Algorithm):
-        raise InputError(f"algorithm {algo!r} was given: allowed are the name of one, or a rapo.Algorithm")
+        raise InputError(
+            f"algorithm {shown(algo)} was given: allowed are the name of one, or a rapo.Algorithm"
+        )
+    if not isinstance(options, Mapping | None):
+        raise InputError(f"options {shown(options)} were given: allowed is a mapping of names to values")
     whole_steps, whole_seed = _whole("steps", steps), _whole("seed", seed)
     usual = _Both(with_options(Settings(), f"task '{kind.name}'", kind.options), algorithm)
     made = kind() if isinstance(kind, type) else kind
@@ -219,7 +230,7 @@ def _whole(what: str, given: SupportsIndex) -> int:
     try:
         return index(given)
     except TypeError:
-        raise InputError(f"{what} {given!r} were given: allowed are whole numbers") from None
+        raise InputError(f"{what} {shown(given)} were given: allowed are whole numbers") from None
 
 
 @dataclass(frozen=True)

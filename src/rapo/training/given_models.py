@@ -21,7 +21,7 @@ def with_given_models(options: Mapping[str, Any], dynamics: Dynamics) -> dict[st
     elif isinstance(given, np.ndarray | list | tuple):
         try:
             rows = np.asarray(given, np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError, RecursionError):
             raise InputError("models were given that are no array: allowed are rows of numbers") from None
     else:
         return dict(options)

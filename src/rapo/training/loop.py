@@ -17,6 +17,7 @@ from rapo.arrays import Bools, Floats, Ids
 from rapo.heavy import Array
 from rapo.training.config import Config
 from rapo.training.episodes import no_episodes
+from rapo.training.memory import check_memory
 from rapo.training.probing import make_prober
 from rapo.training.rollout import (
     Advance,
@@ -38,6 +39,7 @@ class Training:
     """A run in memory: make it, then call `update` until it is `finished`."""
 
     def __init__(self, config: Config, threads: int = 0) -> None:
+        check_memory(config)
         self.config = config
         self.threads = threads
         algorithm, task = config.algorithm, config.task

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from docstring_parser import parse_from_object
 
-from rapo.errors import InputError, unknown
+from rapo.errors import InputError, shown, unknown
 from rapo.learner.budget import Budget
 from rapo.ranges import Within, ranges_of
 
@@ -129,15 +129,15 @@ def _read(option: Option, given: Any) -> Any:
     for kind in _alternatives(option.kind):
         try:
             return _as(kind, value, given)
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, ArithmeticError, RecursionError):
             continue
-    raise InputError(f"option {option.name} is {given!r}: allowed are {option.allowed}")
+    raise InputError(f"option {option.name} is {shown(given)}: allowed are {option.allowed}")
 
 
 def _parse(text: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, or nested too deeply
         parts = text.split(",")
         return [_parse(part) for part in parts] if len(parts) > 1 else text
 

@@ -15,7 +15,7 @@ ENGINE = "cpu"
 
 def check_engine(name: str) -> str:
     """`name`, refused unless an engine has that name."""
-    if name not in ENGINES:
+    if name not in tuple(ENGINES):  # which says no to whatever is no name
         raise unknown("engine", name, ENGINES)
     return name
 

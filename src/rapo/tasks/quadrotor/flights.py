@@ -22,7 +22,7 @@ from rapo.evaluation.evaluate import check_episodes, evaluate
 from rapo.evaluation.measurement import Advance, Measurement, measure
 from rapo.files import write_atomically
 from rapo.heavy import pl
-from rapo.ranges import AT_LEAST_1, check_ranges, check_seed
+from rapo.ranges import EPISODES, check_ranges, check_seed
 from rapo.runs.csv_table import read_table
 from rapo.runs.run import Run
 from rapo.tasks.quadrotor.episode_row import CLOCK, REFERENCE
@@ -98,7 +98,7 @@ class FlightWatch:
 class FlightSettings:
     """How often the curve of the test is flown."""
 
-    episodes: Annotated[int, AT_LEAST_1] = 20
+    episodes: Annotated[int, EPISODES] = 20
     """Episodes in each of the two settings."""
     seed: int = 1000
     """Where initial states and dynamics come from."""

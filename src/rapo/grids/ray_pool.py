@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any
 
 from rapo.errors import InputError
@@ -20,6 +21,8 @@ PATIENCE = 5.0
 """Seconds to wait for a cluster to answer."""
 FAREWELL = 120.0
 """Seconds to wait, after Ctrl-C, for work to save what it has."""
+LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Where Ray looks whether nodes may join it from elsewhere: if not, on whatever system, it uses loopback."""
 SETTINGS = b"\4"
 """The kind of frame that HTTP/2 begins with."""
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + SETTINGS + b"\0\0\0\0\0"
@@ -63,8 +66,11 @@ def each(
 
 @contextmanager
 def _joined(address: str | None) -> Generator[Any]:
-    """Ray, quiet and without its dashboard and its statistics."""
+    """Ray, quiet and without its dashboard and its statistics; one that is started here is for this machine
+    alone."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address is None:
+        _keep_to_this_machine()
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
@@ -91,6 +97,14 @@ def _joined(address: str | None) -> Generator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _keep_to_this_machine() -> None:
+    """Let a Ray that is started here listen on loopback only, and to those only who know its token."""
+    os.environ.setdefault(LOOPBACK, "0")
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    if "RAY_AUTH_TOKEN_PATH" not in os.environ:
+        os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
 
 
 def _check_answers(address: str) -> None:

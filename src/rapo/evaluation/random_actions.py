@@ -18,7 +18,7 @@ from rapo.evaluation.evaluate import evaluate
 from rapo.evaluation.measurement import Advance, Measurement
 from rapo.files import write_atomically
 from rapo.heavy import pl
-from rapo.ranges import AT_LEAST_1, check_ranges, check_seed
+from rapo.ranges import EPISODES, check_ranges, check_seed
 from rapo.runs.csv_table import read_table
 from rapo.runs.run import Run
 from rapo.world.streams import ACTING, stream
@@ -32,7 +32,7 @@ SCHEMA = {"episode": int, "return": float, "length": int, "diverged": bool, "see
 class RandomSettings:
     """How often random actions are played."""
 
-    episodes: Annotated[int, AT_LEAST_1] = 20
+    episodes: Annotated[int, EPISODES] = 20
     """Episodes."""
     seed: int = 1000
     """Where actions and initial states come from."""

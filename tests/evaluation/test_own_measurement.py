@@ -103,13 +103,14 @@ def test_every_task_has_the_built_in_measurements_first_and_no_name_twice():
         name = "twice"
         measurements = (SWEEP,)
 
-    assert [m.name for m in built_in()] == ["sweep", "search", "nominal", "random", "heatmap"]
+    assert [m.name for m in built_in()] == ["sweep", "search", "nominal", "random", "heatmap", "stills"]
     assert list(measurements_of(find_task("quadrotor-payload"))) == [
         "sweep",
         "search",
         "nominal",
         "random",
         "heatmap",
+        "stills",
         "tracking",
     ]
     with pytest.raises(InputError, match="measurement 'sweep' of task 'twice' is there twice"):

@@ -23,7 +23,7 @@ COMMANDS = {
     "resume": ("rapo.cli.train_command:ResumeCommand", "go on with a run that was interrupted"),
     "sweep": ("", "returns over the test range of each parameter"),
     "search": ("", "the worst dynamics in the whole test box"),
-    "eval": ("", "any measurement: nominal, sweep, search, tracking"),
+    "eval": ("", "any measurement: nominal, sweep, search, stills, tracking"),
     "grid": (
         "rapo.cli.grid_command:GridCommand",
         "train and measure tasks x algorithms x seeds",

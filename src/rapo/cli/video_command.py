@@ -20,8 +20,9 @@ class VideoCommand:
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """Run folders, or exported policies."""
-    out: Path = Path("film.mp4")
-    """The film, .mp4, or a strip of stills, .png."""
+    out: Path | None = None
+    """The film, .mp4, or a strip of stills, .png; by default film.mp4 in the run folder, where a report finds
+    it, and of several runs in this folder."""
     dynamics: str | None = None
     """Values of parameters as NAME=VALUE, several with commas; the others are nominal."""
     worst: bool = False
@@ -42,9 +43,14 @@ class VideoCommand:
         from rapo.deploy.clips import clips
         from rapo.deploy.film import check_film, pictures, write_film
         from rapo.deploy.policy_file import named_runs
+        from rapo.evaluation.stills import FILM
 
-        check_film(self.out, self.seconds)
+        if self.out is not None:
+            check_film(self.out, self.seconds)
         runs = named_runs(self.runs, *own_code(self.task, self.algo))
+        home = runs[0].folder if len(runs) == 1 else Path()
+        out = home / FILM if self.out is None else self.out
+        check_film(out, self.seconds)
         with progress_bar() as progress:
             playing = progress.add_task("playing", total=None)
             rows = clips(
@@ -56,14 +62,14 @@ class VideoCommand:
                 advance=lambda: progress.advance(playing),
             )
             progress.remove_task(playing)
-            drawing = progress.add_task("drawing", total=pictures(rows, self.out, self.seconds))
-            write_film(rows, self.out, seconds=self.seconds, advance=lambda: progress.advance(drawing))
+            drawing = progress.add_task("drawing", total=pictures(rows, out, self.seconds))
+            write_film(rows, out, seconds=self.seconds, advance=lambda: progress.advance(drawing))
         for clip in (clip for row in rows for clip in row):
             end = ", then the task ended it" if clip.terminated else ""
             end = ", then the physics failed" if clip.diverged else end
             said = f"return {clip.returned:,.0f} in {len(clip.poses):,} steps{end}"
             console.print(f"{clip.name}: {said}", soft_wrap=True, markup=False, highlight=False)
-        console.print(f"Wrote {self.out}", soft_wrap=True, markup=False, highlight=False)
+        console.print(f"Wrote {out}", soft_wrap=True, markup=False, highlight=False)
 
 
 def _values(given: str | None) -> dict[str, float]:

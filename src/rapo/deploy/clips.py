@@ -22,8 +22,9 @@ class Clip:
     """One episode of a policy."""
 
     task: Task
-    name: str
-    """What is shown: the run, and under which dynamics."""
+    run_name: str
+    dynamics_name: str
+    """Under which dynamics, in words."""
     dynamics: Floats
     """`[P]`, the parameter values."""
     poses: Floats
@@ -33,6 +34,11 @@ class Clip:
     """Whether the task ended the episode before its time was up."""
     diverged: bool
     """Whether the episode was cut off because the physics failed."""
+
+    @property
+    def name(self) -> str:
+        """What is shown: the run, and under which dynamics."""
+        return f"{self.run_name}, {self.dynamics_name}"
 
     def pose(self, time: float) -> Floats:
         """The pose `[nq]` at some time in seconds, the last one after the end."""
@@ -115,7 +121,8 @@ def _row(
     return [
         Clip(
             task.tested(),
-            f"{label}, {names[i]}",
+            label,
+            names[i],
             rows[i],
             every[i, : lengths[i]],
             float(done.returned[i, 0]),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from subprocess import PIPE, Popen
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from rapo.deploy.clips import Clip
 from rapo.deploy.extras import needed
 from rapo.deploy.renderer import Picture, Renderer, headless
 from rapo.errors import InputError
+from rapo.evaluation.stills import TEXT
 from rapo.files import check_writable, write_atomically
 from rapo.heavy import mujoco
 
@@ -44,12 +47,23 @@ def write_film(
     seconds: the film ends after so many at the latest. advance: called after every picture.
     """
     path = check_film(path, seconds)
+    if path.suffix == ".png":
+        write_atomically(path, strip_of(rows, seconds, advance=advance))
+        return
     with renderers(rows) as draw:
-        if path.suffix == ".png":
-            write_atomically(path, _png(_strip(rows, draw, seconds, advance)))
-        else:
-            times = _times(rows, seconds)
-            _encode(path, (_picture(rows, draw, t, advance) for t in times), rows, len(times))
+        times = _times(rows, seconds)
+        _encode(path, (_picture(rows, draw, t, advance) for t in times), rows, len(times))
+
+
+def strip_of(
+    rows: Sequence[Sequence[Clip]],
+    seconds: float,
+    about: Mapping[str, Any] | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> bytes:
+    """A strip of stills as PNG, a line for each clip; about: what its text says, if it says anything."""
+    with renderers(rows) as draw:
+        return _png(_strip(rows, draw, seconds, advance), about)
 
 
 def check_film(path: Path, seconds: float) -> Path:
@@ -154,13 +168,16 @@ def _strip(
     return np.concatenate(lines)
 
 
-def _png(picture: Picture) -> bytes:
+def _png(picture: Picture, about: Mapping[str, Any] | None) -> bytes:
     from io import BytesIO
 
     from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
 
-    file = BytesIO()
-    Image.fromarray(picture).save(file, "png", optimize=True)
+    file, text = BytesIO(), PngInfo()
+    if about is not None:
+        text.add_text(TEXT, json.dumps(about))
+    Image.fromarray(picture).save(file, "png", optimize=True, pnginfo=text)
     return file.getvalue()
 
 

@@ -2,9 +2,9 @@
 
 A measurement says what its settings are, how a run is measured, which files it leaves in the run folder, how
 they are read, whether they are of the policy as it is now, and what it adds to a report. The built-in ones
-are sweep, search, nominal, random and heatmap; a task brings its own in `Task.measurements`. Nothing else has
-to be changed for a new one: `rapo eval`, grid files, `rapo grid --status` and `rapo report` are loops over
-records.
+are sweep, search, nominal, random, heatmap and stills; a task brings its own in `Task.measurements`. Nothing
+else has to be changed for a new one: `rapo eval`, grid files, `rapo grid --status` and `rapo report` are
+loops over records.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Measurement:
     """A frozen dataclass whose fields all have defaults: the same for command line, grid file and Python."""
     files: Mapping[str, str]
     """What it leaves in the run folder: the name of each file, and what is in it."""
-    measure: Callable[..., Any] | None
+    measure: Callable[..., Any] | str | None
     """Called as `measure(run, settings, threads=..., advance=...)`: writes the files and returns the result.
 
-    None for what is recorded while a run learns.
+    None for what is recorded while a run learns. Where it is, as module:function, for what has to be drawn.
     """
     read: Callable[[Path], Any]
     """The result in a run folder, None if there is none; an InputError says that it is damaged."""
@@ -129,6 +129,7 @@ _BUILT_IN = (
     "rapo.evaluation.nominal:NOMINAL",
     "rapo.evaluation.random_actions:RANDOM",
     "rapo.evaluation.heatmap:HEATMAP",
+    "rapo.evaluation.stills:STILLS",
 )
 
 
@@ -185,7 +186,7 @@ def measure(
     measurement.check(settings, run.config().task)
     for file in measurement.files:
         check_writable(run.folder / file)
-    return measurement.measure(run, settings, threads=threads, advance=advance)
+    return load_name(measurement.measure)(run, settings, threads=threads, advance=advance)
 
 
 def load_name(where: Any) -> Any:

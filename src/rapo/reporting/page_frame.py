@@ -1,7 +1,7 @@
 """The frame of a page: one HTML file with everything in it, that opens from disk and needs no network.
 
 The data of the figures is JSON in a script element, which no name can end. A content security policy forbids
-the page to load anything.
+the page to load anything but films that lie beside it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,10 @@ from plotly.offline import get_plotlyjs
 from rapo.reporting.colours import DASHES, MARKERS
 from rapo.reporting.markup import inlined, with_code
 
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "media-src 'self' file:"
+)
 
 
 @dataclass(frozen=True)

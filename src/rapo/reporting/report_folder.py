@@ -58,6 +58,15 @@ class Output:
             self._put(f"{stem}.{kind}", content) for kind, content in rendered(figure, kinds).items()
         )
 
+    def copied(self, task: str, name: str, source: Path) -> str | None:
+        """Put a copy of a file beside the page; a link to it, None with a note if it can't be read."""
+        try:
+            content = source.read_bytes()
+        except OSError as error:
+            self.notes.append(f"File '{source}' was left out: it can't be read ({error.strerror}).")
+            return None
+        return self._put(f"{FIGURES}/{self.names[task]}-{_plain(name)}{source.suffix}", content)
+
     def _put(self, name: str, content: bytes) -> str:
         write_atomically(self._out / name, content)
         return name

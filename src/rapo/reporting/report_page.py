@@ -3,11 +3,13 @@
 Text is escaped where it is put in; `frame` puts the page around it.
 """
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from math import isfinite
 from typing import Any
+from urllib.parse import quote
 
 from rapo.reporting.charts import Figure
 from rapo.reporting.colours import Look
@@ -26,8 +28,31 @@ MANY = 15
 
 
 @dataclass(frozen=True)
+class Shown:
+    """A picture or a film, and what it shows."""
+
+    caption: str
+    png: bytes = b""
+    """The picture, which becomes a part of the page."""
+    film: str = ""
+    """A link to the film, which lies beside the page."""
+
+    def html(self) -> str:
+        """The picture or the film with its caption."""
+        caption = f"<figcaption>{escape(self.caption)}</figcaption>"
+        if self.film:
+            link = escape(quote(self.film))
+            playing = f'<video controls preload="metadata" src="{link}"></video>'
+            return (
+                f'<figure class="shown">{playing}{caption}<a href="{link}">{escape(self.film)}</a></figure>'
+            )
+        source = f"data:image/png;base64,{b64encode(self.png).decode()}"
+        return f'<figure class="shown"><img alt="{escape(self.caption)}" src="{source}">{caption}</figure>'
+
+
+@dataclass(frozen=True)
 class Block:
-    """A part of a section: a figure, a table or both, or a line that says how to make them."""
+    """A part of a section: a figure, a table, pictures, or a line that says how to make them."""
 
     title: str
     about: str = ""
@@ -37,6 +62,8 @@ class Block:
     """What to do to get it, where there is nothing to show; code between backquotes."""
     files: tuple[str, ...] = ()
     """Links to the same for print and for programs."""
+    shown: tuple[Shown, ...] = ()
+    """Pictures and films."""
 
     @property
     def narrow(self) -> bool:
@@ -46,7 +73,7 @@ class Block:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to show."""
-        return self.figure is None and self.table is None
+        return self.figure is None and self.table is None and not self.shown
 
 
 @dataclass(frozen=True)
@@ -157,6 +184,7 @@ class ReportPage:
                 f'<figure data-figure="{escape(key)}" aria-label="{escape(block.title)}">'
                 '<div class="panels"></div></figure>'
             )
+        parts += [each.html() for each in block.shown]
         if block.table is not None:
             parts.append(self._table(block.table))
         if block.files:

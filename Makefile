@@ -43,6 +43,7 @@ figures: $(READY)
 	rm -rf runs/demo
 	$(VENV)/bin/rapo demo --json results/demo.json
 	cp runs/demo/report/figures/hopper-robustness.png docs/demo.png
+	$(VENV)/bin/python -c "from PIL import Image; Image.open('runs/demo/heavier.png').quantize(48).save('docs/demo-heavier.png')"
 	$(VENV)/bin/python docs/picture.py runs/demo/report/index.html docs/report.png
 	$(VENV)/bin/rapo eval tracking results/quadrotor-payload.csv --out runs/quadrotor-figures
 	cp runs/quadrotor-figures/quadrotor-over-time.png docs/quadrotor.png

@@ -150,7 +150,7 @@ def test_the_cost_of_a_report_is_in_the_results_file():
 
 def test_every_figure_of_the_demo_is_in_the_results_file():
     curves = [demo.ScaleCurve(**curve) for curve in json.loads((ROOT / "results" / "demo.json").read_text())]
-    assert table("", "nominal", "perturbed", "worst") == [
+    assert table("", *demo.Summary._fields) == [
         [f"`{algo}`", *(f"{x:,.0f}" for x in demo.summary(curves, algo))] for algo in demo.ALGORITHMS
     ]
 
@@ -201,6 +201,28 @@ def study_rows():
 
 def test_every_figure_of_the_study_of_rollouts_is_in_the_results_file():
     assert table("task", "steps", "algorithm", "seeds", "ID", "OOD") == list(study_rows())
+
+
+def test_what_the_demo_shows_holds_for_every_seed_of_the_study():
+    frame = pl.read_csv(ROOT / "results" / "worst-case-rollouts.csv").filter(
+        (pl.col("task") == "hopper")
+        & pl.col("steps").is_between(1_000_000, 1_002_048)
+        & (pl.col("options").fill_null("") == "")
+        & (pl.col("parameter") == "mass")
+        & (pl.col("scale") > 1.25)
+    )
+    heavier = {
+        algo: frame.filter(pl.col("algorithm") == algo)
+        .group_by("seed")
+        .agg(pl.col("return").mean())
+        .sort("seed")
+        for algo in demo.ALGORITHMS
+    }
+    rapo, ppo = heavier["rapo"], heavier["ppo"]
+    assert rapo["seed"].to_list() == ppo["seed"].to_list() == [10, 11, 12, 13, 14]
+    assert (rapo["return"] > ppo["return"]).all()
+    said = f"{rapo['return'].mean():,.0f} beside {ppo['return'].mean():,.0f} on average"
+    assert said in (ROOT / "docs" / "getting-started.md").read_text()
 
 
 def test_the_algorithms_are_all_named():

@@ -42,8 +42,11 @@ def test_the_demo_trains_both_measures_both_and_goes_on_where_it_was(capsys, tmp
     arguments = ["demo", "--steps", "4096", "--out", str(tmp_path / "runs")]
     main([*arguments, "--json", str(table)])
     printed = capsys.readouterr().out
-    for word in ("rapo on hopper", "ppo on hopper", "nominal", "perturbed", "worst"):
+    for word in ("rapo on hopper", "ppo on hopper", "nominal", "heavier", "perturbed", "worst"):
         assert word in printed
+    strip = tmp_path / "runs" / "heavier.png"
+    assert strip.name in printed
+    assert strip.read_bytes().startswith(b"\x89PNG")
     report = tmp_path / "runs" / "report"
     assert (report / "figures" / "hopper-robustness.png").read_bytes().startswith(b"\x89PNG")
     assert "Which policy should I trust" in (report / "index.html").read_text()

@@ -1,5 +1,7 @@
 """Options have ends that a machine can hold, and what was given is cut in errors."""
 
+from typing import Any
+
 import pytest
 
 import rapo
@@ -61,8 +63,9 @@ def test_numbers_that_no_machine_holds_are_refused_before_a_folder_is_made(tmp_p
     ],
 )
 def test_what_is_no_option_is_said_in_a_sentence(given, says):
+    chosen: Any = given or []
     with pytest.raises(InputError, match=says):
-        make_config("hopper", "rapo-paper", options=given or [])
+        make_config("hopper", "rapo-paper", options=chosen)
 
 
 def test_steps_and_seeds_of_thousands_of_digits_are_refused():

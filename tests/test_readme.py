@@ -150,7 +150,7 @@ def test_the_cost_of_a_report_is_in_the_results_file():
 
 def test_every_figure_of_the_demo_is_in_the_results_file():
     curves = [demo.ScaleCurve(**curve) for curve in json.loads((ROOT / "results" / "demo.json").read_text())]
-    assert table("", *demo.Summary._fields) == [
+    assert table("", *demo.MeanReturns._fields) == [
         [f"`{algo}`", *(f"{x:,.0f}" for x in demo.summary(curves, algo))] for algo in demo.ALGORITHMS
     ]
 

@@ -75,7 +75,7 @@ def draw(runs: Sequence[Run], strip: Path, advance: Callable[[], None]) -> str:
     return f"Stills of both, with {mass:g} times the mass: {strip}"
 
 
-class Summary(NamedTuple):
+class MeanReturns(NamedTuple):
     """Mean returns of one policy."""
 
     nominal: float
@@ -87,14 +87,14 @@ class Summary(NamedTuple):
     """At the worst perturbed setting."""
 
 
-def summary(curves: list[ScaleCurve], algo: str) -> Summary:
+def summary(curves: list[ScaleCurve], algo: str) -> MeanReturns:
     """What the curves of an algorithm come to."""
     own = [curve for curve in curves if curve.algo == algo]
     returns = np.array([curve.returns for curve in own], float)
     nominal = SCALES.index(1.0)
     perturbed = np.delete(returns, nominal, axis=1)
     mass = returns[[curve.parameter for curve in own].index("mass")]
-    return Summary(
+    return MeanReturns(
         float(np.nanmean(returns[:, nominal])),
         float(np.nanmean(mass[[SCALES.index(scale) for scale in HEAVIER]])),
         float(np.nanmean(perturbed)),

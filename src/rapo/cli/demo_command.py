@@ -45,7 +45,7 @@ class DemoCommand:
                 curves += demo.measure(run, algo, self.seed, lambda: progress.advance(bar))  # noqa: B023
                 progress.update(bar, completed=run.config().task.tested().time_limit)
         title = f"Hopper after {self.steps:,} steps, mean return"
-        table = number_table(title, ("",), demo.Summary._fields)
+        table = number_table(title, ("",), demo.MeanReturns._fields)
         for algo in demo.ALGORITHMS:
             table.add_row(algo, *(f"{x:,.0f}" for x in demo.summary(curves, algo)))
         console.print(table)

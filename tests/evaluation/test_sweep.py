@@ -168,6 +168,19 @@ def test_the_command_prints_and_writes(run, capsys):
         assert word in printed
 
 
+def test_missing_measures_only_what_is_not_there_yet(run, tmp_path):
+    asked = ["sweep", str(run.folder), "--episodes", "2", "--parameters", "mass", "--missing"]
+    main([*asked, "--csv", str(tmp_path / "first.csv")])
+    table = known(run)
+    doctored = table.with_columns(pl.col("return") + 1.0)  # what is read shows it, what is made anew does not
+    (run.folder / FILE).write_text(doctored.write_csv())
+    main([*asked, "--csv", str(tmp_path / "read.csv")])
+    first, read = (pl.read_csv(tmp_path / name) for name in ("first.csv", "read.csv"))
+    assert np.allclose(read["return"], first["return"] + 1.0)
+    main([*asked, "--scales", "0.5", "0.75"])
+    assert known(run).filter(pl.col("scale") == 0.75).height == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

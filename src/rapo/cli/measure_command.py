@@ -19,6 +19,7 @@ from rapo.screen import console, progress_bar
 from rapo.world.find_task import find_task
 
 CSV = "Also write the rows of all runs to this file."
+MISSING = "Measure only runs that were not measured with these settings yet; of the others, read what they hold."
 
 
 def command_of(name: str, words: Sequence[str]) -> type[Any]:
@@ -66,6 +67,7 @@ def _usual_command(measurement: Measurement) -> type[Any]:
                 ],
             ),
             ("settings", settings, field(default_factory=measurement.settings)),
+            ("missing", Annotated[bool, tyro.conf.arg(help=MISSING)], field(default=False)),
             ("csv", Annotated[Path | None, tyro.conf.arg(help=CSV)], field(default=None)),
             ("task", Annotated[str | None, tyro.conf.arg(help=TASK)], field(default=None)),
             ("algo", Annotated[str | None, tyro.conf.arg(help=ALGO)], field(default=None)),
@@ -92,8 +94,12 @@ def _measure(measurement: Measurement, asked: Any) -> None:
         for run, task in zip(runs, tasks, strict=True):
             steps = measurement.steps(asked.settings, task)
             bar = progress.add_task(f"{measurement.name} of {escape(run.folder.name)}", total=steps)
-            advance = lambda: progress.advance(bar)  # noqa: B023, E731
-            measured.append((run, measure(measurement, run, asked.settings, advance=advance)))
+            if asked.missing and measurement.is_done(run.folder, asked.settings, task, run.updates()):
+                result = measurement.read(run.folder)
+            else:
+                advance = lambda: progress.advance(bar)  # noqa: B023, E731
+                result = measure(measurement, run, asked.settings, advance=advance)
+            measured.append((run, result))
             progress.update(bar, completed=steps)
     if measurement.show is not None:
         console.print(load_name(measurement.show)(measured))

@@ -35,6 +35,10 @@ class PolicyFile(Run):
         """Refuse a file that is no policy, or whose task is not the one it was trained on."""
         self.trained_policy()
 
+    def updates(self) -> int:
+        """After how many updates of its run the policy was exported."""
+        return int(self._read().facts["updates"])
+
     def training(self, threads: int = 0) -> Training:
         """A policy alone can't be trained further."""
         raise InputError(f"policy '{self.file}' is only a policy: training goes on from a run folder")

@@ -33,6 +33,7 @@ from rapo.runs.description import (
     config_file,
     read_description,
     saved_facts,
+    saved_updates,
 )
 from rapo.runs.heatmap_recorder import FILE as HEATMAP
 from rapo.runs.heatmap_recorder import Heatmap
@@ -106,6 +107,10 @@ class Run:
     def metrics(self) -> list[dict[str, Any]]:
         """The metrics of every update so far."""
         return read_metrics(self.folder)
+
+    def updates(self) -> int:
+        """After how many updates the run last saved."""
+        return saved_updates(self.folder)
 
     def training(self, threads: int = 0) -> Training:
         """The run as it was when it last saved, ready to go on; from the start if it never came to that."""

@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-sb3 lint dist bench figures docs clean
+.PHONY: demo test test-sb3 lint dist bench figures evidence evidence-runs docs clean
 
 demo: $(READY)
 	$(VENV)/bin/rapo demo
@@ -50,6 +50,13 @@ figures: $(READY)
 	$(VENV)/bin/rapo theory --out runs/theory
 	cp runs/theory/tables/statements.csv results/theory.csv
 	$(VENV)/bin/python docs/picture.py runs/theory/index.html docs/theory.png
+
+evidence: $(READY)
+	$(VENV)/bin/python -m evidence
+
+# Days on two cores; whatever stops it, the same command goes on. `rapo grid grids/NAME.toml --status` says how far it is.
+evidence-runs: $(READY)
+	$(VENV)/bin/python -m evidence.runs
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rapo needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ": try make PYTHON=python3.11")'

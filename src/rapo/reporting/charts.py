@@ -50,7 +50,7 @@ def robustness(
             f"runs of {', '.join(sorted(foreign))} were given for a figure of {comparison.task}: "
             "allowed is one task in one figure"
         )
-    low, high = _limits(groups)
+    low, high = return_limits(groups)
     panels = []
     for parameter in comparison.parameters:
         lines = []
@@ -109,7 +109,7 @@ def short(value: float | None) -> float | None:
     return float(f"{value:.4g}")
 
 
-def _limits(groups: Sequence[GroupScores]) -> tuple[float, float]:
+def return_limits(groups: Sequence[GroupScores]) -> tuple[float, float]:
     """Returns that all panels should show; the wild bands of two seeds are cut off rather than the curves."""
     points = [p.returned for m in groups for points in m.curves.values() for p in points]
     ends = [p.value for p in points]

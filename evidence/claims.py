@@ -1,0 +1,165 @@
+"""Every empirical claim of the paper: what was measured here, and whether it holds.
+
+A verdict is computed from the files in results/, never written by hand. Where a file lacks what a claim is
+about, that is the verdict.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from json import loads
+
+import numpy as np
+
+from evidence.markdown import number
+from evidence.read import RESULTS, comparisons
+from rapo.reporting.comparison import Comparison, GroupScores
+
+HOLDS, PARTLY, FAILS, UNKNOWN = "holds", "holds in part", "does not hold", "not measured yet"
+CLOSE = 0.03
+"""Returns that differ by a smaller share count as equal."""
+FLAT = 0.05
+"""A curve that moves by a smaller share of its nominal return is flat."""
+ABLATIONS = {"rapo-no-advnet": "AdvNet", "rapo-no-tilt": "the tilt", "rapo-no-both": "both"}
+MINUTES = 45
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim beside what was measured."""
+
+    claim: str
+    measured: str
+    verdict: str
+
+
+def verdicts() -> list[Verdict]:
+    """All claims, in the order of the paper."""
+    curves = comparisons("curves.csv")
+    return [
+        _each("Outside of its training RAPO is ahead of PPO-DR, and PPO-DR of PPO", curves, _order),
+        _each("Inside of it RAPO is as good as PPO", curves, _inside),
+        _each("RAPO is ahead of EPOpt and RARL outside of its training", curves, _others),
+        _each("RARL is unstable: its seeds differ more than RAPO's", curves, _unstable),
+        _each("EPOpt is conservative: below PPO at nominal dynamics", curves, _conservative),
+        _each("Returns do not change with friction above 1", curves, _flat),
+        _each("RAPO returns more at 0.5 of the inertia than at 0.6", curves, _inertia),
+        _each("Each part of RAPO adds, and without both it loses most", _ablated(), _parts),
+        _each("Returns saturate at K = 16 models", comparisons("ensemble-size.csv"), _saturates),
+        _each("Returns saturate at m = 16 samples", comparisons("samples.csv"), _saturates),
+        _minutes(),
+    ]
+
+
+Judged = tuple[str, bool] | None
+"""What was measured on a task and whether the claim holds there; None if the task lacks what is needed."""
+
+
+def _each(claim: str, found: Iterable[Comparison], judge: Callable[[Comparison], Judged]) -> Verdict:
+    """A claim about every task."""
+    judged = {c.task: said for c in found if (said := judge(c)) is not None}
+    held = [task for task, (_, holds) in judged.items() if holds]
+    measured = "; ".join(f"{task}: {words}" for task, (words, _) in judged.items())
+    verdict = UNKNOWN if not judged else HOLDS if len(held) == len(judged) else PARTLY if held else FAILS
+    if verdict == PARTLY:
+        verdict += f" ({', '.join(held)})"
+    return Verdict(claim, measured, verdict)
+
+
+def _groups(comparison: Comparison, *labels: str) -> list[GroupScores] | None:
+    """The groups of these labels; None if one is missing."""
+    known = {m.label: m for m in comparison.groups if m.swept}
+    return [known[label] for label in labels] if set(labels) <= set(known) else None
+
+
+def _order(comparison: Comparison) -> Judged:
+    if (groups := _groups(comparison, "rapo", "ppo-dr", "ppo")) is None:
+        return None
+    values = [m.outside.value for m in groups]
+    return ", ".join(map(number, values)), values[0] > values[1] > values[2]
+
+
+def _inside(comparison: Comparison) -> Judged:
+    if (groups := _groups(comparison, "rapo", "ppo")) is None:
+        return None
+    rapo, ppo = (m.inside.value for m in groups)
+    return f"{number(rapo)} beside {number(ppo)}", rapo >= (1 - CLOSE) * ppo
+
+
+def _others(comparison: Comparison) -> Judged:
+    if (groups := _groups(comparison, "rapo", "epopt", "rarl")) is None:
+        return None
+    rapo, *others = (m.outside.value for m in groups)
+    return f"{number(rapo)} beside {' and '.join(map(number, others))}", rapo > max(others)
+
+
+def _unstable(comparison: Comparison) -> Judged:
+    if (groups := _groups(comparison, "rarl", "rapo")) is None:
+        return None
+    rarl, rapo = (float(np.nanstd(m.runs_scores("outside"), ddof=1)) for m in groups)
+    return f"standard deviation over seeds {number(rarl)} beside {number(rapo)}", rarl > rapo
+
+
+def _conservative(comparison: Comparison) -> Judged:
+    if (groups := _groups(comparison, "epopt", "ppo")) is None:
+        return None
+    epopt, ppo = (m.nominal.value for m in groups)
+    return f"{number(epopt)} beside {number(ppo)}", epopt < (1 - CLOSE) * ppo
+
+
+def _curve(m: GroupScores, parameter: str) -> dict[float, float]:
+    """The mean returns of a group by the scale of a parameter."""
+    return {round(p.scale, 3): p.returned.value for p in m.curves.get(parameter, [])}
+
+
+def _flat(comparison: Comparison) -> Judged:
+    if (groups := _groups(comparison, "rapo")) is None:
+        return None
+    curve = _curve(groups[0], "friction")
+    above = [value for scale, value in curve.items() if scale >= 1]
+    change = (max(above) - min(above)) / abs(curve[1.0])
+    return f"they change by {change:.0%}", change <= FLAT
+
+
+def _inertia(comparison: Comparison) -> Judged:
+    if (groups := _groups(comparison, "rapo")) is None:
+        return None
+    curve = _curve(groups[0], "inertia")
+    return f"{number(curve[0.5])} and {number(curve[0.6])}", curve[0.5] > curve[0.6]
+
+
+def _ablated() -> list[Comparison]:
+    return comparisons("ablations.csv")
+
+
+def _parts(comparison: Comparison) -> Judged:
+    if (groups := _groups(comparison, "rapo", *ABLATIONS)) is None:
+        return None
+    rapo, *without = (m.outside.value for m in groups)
+    words = ", ".join(
+        f"{number(value)} without {part}" for value, part in zip(without, ABLATIONS.values(), strict=True)
+    )
+    return f"{number(rapo)}, {words}", rapo > max(without) and without[-1] == min(without)
+
+
+def _saturates(comparison: Comparison) -> Judged:
+    """From 16 to 32 the mean of all settings changes less than from 4 to 16, or hardly at all."""
+    found = {int(m.label.rsplit("=", 1)[1]): m for m in comparison.groups if m.label[-1:].isdigit()}
+    if not {4, 16, 32} <= set(found):
+        return None
+    four, sixteen, more = (found[n].outside.value for n in (4, 16, 32))
+    said = f"{number(four)} with 4, {number(sixteen)} with 16, {number(more)} with 32"
+    return said, abs(more - sixteen) <= max(abs(sixteen - four), CLOSE * abs(sixteen))
+
+
+def _minutes() -> Verdict:
+    """Of the slowest task, at the speed of the benchmark."""
+    rows = loads((RESULTS / "bench-train.json").read_text())
+    parts, most = [], 0.0
+    for algo, steps in (("rapo", 3_000_000), ("rapo-paper", 1_000_000)):
+        slowest = max((row for row in rows if row["algo"] == algo), key=lambda row: row["seconds"])
+        minutes = slowest["seconds"] * -(-steps // 2048) / 60
+        most = max(most, minutes)
+        parts.append(f"`{algo}` at most {minutes:.0f} minutes ({slowest['task']}, {steps:,} steps)")
+    return Verdict(
+        f"Every run takes at most {MINUTES} minutes", ", ".join(parts), HOLDS if most <= MINUTES else FAILS
+    )

@@ -31,6 +31,6 @@ def test_a_figure_is_a_small_picture():
 
 
 def test_a_part_that_is_not_known_is_refused_by_name():
-    with pytest.raises(InputError, match="unknown part of the evidence 'mane': did you mean 'main'?"):
+    with pytest.raises(InputError, match="unknown part of the evidence 'mane': did you mean 'main'"):
         filled("<!-- evidence: mane -->\n<!-- end -->")
     assert filled("<!-- evidence: cost -->\n<!-- end -->").count("| hopper |") == 3

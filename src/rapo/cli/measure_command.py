@@ -19,7 +19,7 @@ from rapo.screen import console, progress_bar
 from rapo.world.find_task import find_task
 
 CSV = "Also write the rows of all runs to this file."
-MISSING = "Measure only runs that were not measured with these settings yet; of the others, read what they hold."
+MISSING = "Measure only runs that were not measured so yet; of the others, read what they hold."
 
 
 def command_of(name: str, words: Sequence[str]) -> type[Any]:

@@ -60,6 +60,13 @@ def ablations_figures() -> str:
     return _figures(ABLATIONS)
 
 
+def heatmaps_figures() -> str:
+    """What critics expect over training, with and without reweighting."""
+    names = [name for name in figure_names() if name.startswith("heatmaps-")]
+    shown = [f"![Values over training, {name.removesuffix('.png')}](results/{name})" for name in names]
+    return "\n\n".join(shown) or NOT_YET
+
+
 def worst_table() -> str:
     """What searches of the whole test box found: means over the runs of an algorithm."""
     found = rows("worst-cases.csv")
@@ -115,6 +122,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "worst": worst_table,
     "ablations": ablations_table,
     "ablations-figures": ablations_figures,
+    "heatmaps": heatmaps_figures,
     "literal": literal_table,
     "ensemble": ensemble_table,
     "samples": samples_table,

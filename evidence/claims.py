@@ -4,14 +4,15 @@ A verdict is computed from the files in results/, never written by hand. Where a
 about, that is the verdict.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from json import loads
 
 import numpy as np
 
+from evidence.heatmaps import floors, lengths
 from evidence.markdown import number
-from evidence.read import RESULTS, comparisons
+from evidence.read import RESULTS, TASKS, comparisons
 from rapo.reporting.comparison import Comparison, GroupScores
 
 HOLDS, PARTLY, FAILS, UNKNOWN = "holds", "holds in part", "does not hold", "not measured yet"
@@ -44,6 +45,8 @@ def verdicts() -> list[Verdict]:
         _each("Returns do not change with friction above 1", curves, _flat),
         _each("RAPO returns more at 0.5 of the inertia than at 0.6", curves, _inertia),
         _each("Each part of RAPO adds, and without both it loses most", _ablated(), _parts),
+        _heatmaps("The lowest value over all scales rises as RAPO learns", _rises),
+        _heatmaps("Without reweighting the critic expects less of far scales", _darker),
         _each("Returns saturate at K = 16 models", comparisons("ensemble-size.csv"), _saturates),
         _each("Returns saturate at m = 16 samples", comparisons("samples.csv"), _saturates),
         _minutes(),
@@ -56,7 +59,11 @@ Judged = tuple[str, bool] | None
 
 def _each(claim: str, found: Iterable[Comparison], judge: Callable[[Comparison], Judged]) -> Verdict:
     """A claim about every task."""
-    judged = {c.task: said for c in found if (said := judge(c)) is not None}
+    return _verdict(claim, {c.task: said for c in found if (said := judge(c)) is not None})
+
+
+def _verdict(claim: str, judged: Mapping[str, tuple[str, bool]]) -> Verdict:
+    """What was measured on each task, and whether the claim holds on all of them, on some or on none."""
     held = [task for task, (_, holds) in judged.items() if holds]
     measured = "; ".join(f"{task}: {words}" for task, (words, _) in judged.items())
     verdict = UNKNOWN if not judged else HOLDS if len(held) == len(judged) else PARTLY if held else FAILS
@@ -149,6 +156,33 @@ def _saturates(comparison: Comparison) -> Judged:
     four, sixteen, more = (found[n].outside.value for n in (4, 16, 32))
     said = f"{number(four)} with 4, {number(sixteen)} with 16, {number(more)} with 32"
     return said, abs(more - sixteen) <= max(abs(sixteen - four), CLOSE * abs(sixteen))
+
+
+def _heatmaps(claim: str, judge: Callable[[str, int], Judged]) -> Verdict:
+    """A claim about every task and length of runs whose heatmaps there are."""
+    judged = {
+        f"{task} {planned / 1e6:.0f}M": said
+        for task in TASKS
+        for planned in lengths(task)
+        if (said := judge(task, planned)) is not None
+    }
+    return _verdict(claim, judged)
+
+
+def _rises(task: str, planned: int) -> Judged:
+    if (found := floors(task, "rapo", planned)) is None:
+        return None
+    first, last, _ = found
+    return f"{number(first, 1)} to {number(last, 1)}", last > first
+
+
+def _darker(task: str, planned: int) -> Judged:
+    """By the lowest value over all scales, as a share of the nominal one."""
+    found = [floors(task, algo, planned) for algo in ("rapo-mixture", "rapo-no-boltzmann")]
+    shares = [each[1] / each[2] for each in found if each is not None and each[2] > 0]
+    if len(shares) < 2:
+        return None
+    return f"{shares[1]:.0%} of the nominal value beside {shares[0]:.0%}", shares[1] < (1 - CLOSE) * shares[0]
 
 
 def _minutes() -> Verdict:

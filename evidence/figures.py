@@ -4,14 +4,16 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from PIL import Image
 
-from evidence.read import comparisons
+from evidence import heatmaps
+from evidence.read import TASKS, comparisons
 from rapo.files import write_atomically
 from rapo.reporting.charts import return_limits
 from rapo.reporting.colours import looks
 from rapo.reporting.comparison import Comparison
-from rapo.reporting.print_figures import rendered, robustness
+from rapo.reporting.print_figures import maps, rendered, robustness
 
 FOLDER = Path(__file__).parents[1] / "docs" / "results"
 COLOURS = 96
@@ -27,6 +29,14 @@ def figure_names() -> dict[str, Callable[[], bytes]]:
         for comparison in comparisons(name):
             if len(comparison.groups) > 1:
                 found[f"{name.removesuffix('.csv')}-{comparison.task}.png"] = lambda c=comparison: _drawn(c)
+    for task in TASKS:
+        for planned in heatmaps.lengths(task):
+            for algo in heatmaps.SHOWN:
+                panels = heatmaps.panels(task, algo, planned)
+                if panels:
+                    title = f"{algo} on {task}: what the critic expects at each scale"
+                    name = f"heatmaps-{task}-{algo}-{planned / 1e6:.0f}M.png"
+                    found[name] = lambda p=panels, t=title: _small(maps(p, t))
     return found
 
 
@@ -43,6 +53,10 @@ def draw_all() -> list[Path]:
 def _drawn(comparison: Comparison) -> bytes:
     shown = [m for m in comparison.ordered if m.swept]
     figure = robustness(comparison, shown, looks(m.group for m in shown), return_limits(shown))
+    return _small(figure)
+
+
+def _small(figure: Figure) -> bytes:
     content = BytesIO()
     with Image.open(BytesIO(rendered(figure, ("png",))["png"])) as picture:
         smaller = picture.convert("RGB").resize((picture.width * 3 // 4, picture.height * 3 // 4))

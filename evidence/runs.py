@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from evidence.heatmaps import FILE, SHOWN, heatmap_rows
 from evidence.plan import EXPERIMENTS, GRIDS, Experiment
 from evidence.read import RESULTS
 from rapo.errors import unknown
@@ -19,6 +20,10 @@ from rapo.runs.run import Run
 from rapo.screen import console
 
 SEARCHES = "worst-cases.csv"
+ONE_RUN = ("task", "algorithm", "options", "steps", "seed")
+"""What tells runs apart in files of sweeps and searches."""
+ONE_GROUP = ("task", "algorithm", "options", "planned")
+"""What tells groups of runs apart in the file of heatmaps."""
 
 
 def make(experiment: Experiment, *, train: bool = True) -> None:
@@ -30,6 +35,7 @@ def make(experiment: Experiment, *, train: bool = True) -> None:
         gather(grid, "sweep", RESULTS / experiment.file)
         if "search" in grid.measurements:
             gather(grid, "search", RESULTS / SEARCHES)
+        gather_heatmaps(grid)
 
 
 def gather(grid: Grid, name: str, file: Path) -> None:
@@ -43,16 +49,31 @@ def gather(grid: Grid, name: str, file: Path) -> None:
             found.append(load_name(measurement.rows)(run, result))
     if not found:
         return
-    new = pl.concat(found, how="diagonal")
-    keys = [c for c in ("task", "algorithm", "seed", "steps", "options") if c in new.columns]
+    _put(file, pl.concat(found, how="diagonal"), ONE_RUN)
+    console.print(f"{len(found)} runs of {grid.path.name}: {file.name}", soft_wrap=True, markup=False)
+
+
+def gather_heatmaps(grid: Grid) -> None:
+    """Put the mean heatmaps over the finished seeds of each group that is shown into their file."""
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for planned in grid.runs:
+        run = _finished(planned)
+        if run is not None and planned.algo in SHOWN:
+            groups.setdefault((planned.task, planned.group), []).append(run)
+    found = [table for runs in groups.values() if (table := heatmap_rows(runs)) is not None]
+    if found:
+        _put(RESULTS / FILE, pl.concat(found), ONE_GROUP)
+
+
+def _put(file: Path, new: pl.DataFrame, alike: tuple[str, ...]) -> None:
+    """Write rows in the place of those of the same runs, beside those of others."""
+    keys = [c for c in alike if c in new.columns]
     if file.exists():
         old = pl.read_csv(file, schema_overrides=dict(new.schema)).with_columns(
             pl.col(pl.String).fill_null("")
         )
         new = pl.concat((old.join(new.select(keys).unique(), keys, "anti"), new), how="diagonal_relaxed")
-    order = [*(c for c in ("task", "algorithm", "options", "steps", "seed") if c in new.columns)]
-    write_atomically(file, new.sort(order, maintain_order=True).write_csv().encode())
-    console.print(f"{len(found)} runs of {grid.path.name}: {file.name}", soft_wrap=True, markup=False)
+    write_atomically(file, new.sort(keys, maintain_order=True).write_csv().encode())
 
 
 def _finished(planned: GridRun) -> Run | None:

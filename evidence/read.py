@@ -1,5 +1,6 @@
 """Rows of a results file into comparisons: the same numbers that a report makes of run folders."""
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,20 +21,27 @@ TASKS = ("hopper", "walker2d", "halfcheetah", "ant")
 def rows(name: str) -> pl.DataFrame | None:
     """The rows of a file in results/, options as text; None if there is no such file yet."""
     path = RESULTS / name
-    if not path.exists():
-        return None
+    return _read(path) if path.exists() else None
+
+
+def comparisons(name: str) -> list[Comparison]:
+    """Of each task in a file of sweeps: its algorithms, with their options, measured over their seeds."""
+    path = RESULTS / name
+    return _compared(path, path.stat().st_mtime_ns) if path.exists() else []
+
+
+@cache
+def _compared(path: Path, _changed: int) -> list[Comparison]:
+    """The comparisons of a file as it was when it last changed: made once, since all parts ask for them."""
+    table = _read(path)
+    rng = np.random.default_rng(0)
+    tasks = [task for task in TASKS if task in set(table["task"])]
+    return [compare_groups(t, _groups(t, table.filter(pl.col("task") == t)), rng) for t in tasks]
+
+
+def _read(path: Path) -> pl.DataFrame:
     table = pl.read_csv(path)
     return table.with_columns(pl.col("options").fill_null("")) if "options" in table.columns else table
-
-
-def comparisons(name: str, *, task: str | None = None) -> list[Comparison]:
-    """Of each task in a file of sweeps: its algorithms, with their options, measured over their seeds."""
-    table = rows(name)
-    if table is None:
-        return []
-    tasks = [t for t in TASKS if t in set(table["task"]) and task in (None, t)]
-    rng = np.random.default_rng(0)
-    return [compare_groups(t, _groups(t, table.filter(pl.col("task") == t)), rng) for t in tasks]
 
 
 def _groups(task: str, table: pl.DataFrame) -> tuple[Group, ...]:

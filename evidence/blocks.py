@@ -6,13 +6,37 @@ from json import loads
 import numpy as np
 
 from evidence.claims import verdicts
-from evidence.figures import ABLATIONS, CURVES, figure_names
+from evidence.figures import ABLATIONS, CURVES, OVERVIEW, figure_names
 from evidence.markdown import interval, number, table
 from evidence.plan import progress
 from evidence.read import RESULTS, comparisons, rows
 from rapo.reporting.comparison import Comparison, GroupScores, across
 
 NOT_YET = "None of these runs has been made yet."
+
+
+def headline() -> str:
+    """Of each task: what every algorithm returns outside of its training, the best one in bold."""
+    found = comparisons(CURVES)
+    labels = list(dict.fromkeys(m.label for c in found for m in c.groups if m.swept))
+    lines = []
+    for comparison in found:
+        by = {m.label: m for m in comparison.groups if m.swept}
+        best = max(m.outside.value for m in by.values())
+        cells = [""] * len(labels)
+        for i, label in enumerate(labels):
+            if label in by:
+                said = interval(by[label].outside)
+                cells[i] = f"**{said}**" if by[label].outside.value == best and len(by) > 1 else said
+        lines.append([comparison.task, *cells])
+    return table(("OOD return", *(f"`{label}`" for label in labels)), lines)
+
+
+def overview() -> str:
+    """The picture of all tasks."""
+    if OVERVIEW not in figure_names():
+        return NOT_YET
+    return f"![Returns of all algorithms on each task, inside and outside of training](results/{OVERVIEW})"
 
 
 def main_table() -> str:
@@ -116,6 +140,8 @@ def claims_table() -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "progress": progress,
+    "headline": headline,
+    "overview": overview,
     "main": main_table,
     "curves": curves_figures,
     "across": across_table,

@@ -1,9 +1,10 @@
 """The figures of the evidence, as small PNG files in docs/results/."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 
+import matplotlib as mpl
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -13,11 +14,12 @@ from rapo.files import write_atomically
 from rapo.reporting.charts import return_limits
 from rapo.reporting.colours import looks
 from rapo.reporting.comparison import Comparison
-from rapo.reporting.print_figures import maps, rendered, robustness
+from rapo.reporting.print_figures import STYLE, maps, panels_of, plain, rendered, robustness
 
 FOLDER = Path(__file__).parents[1] / "docs" / "results"
 COLOURS = 96
 """In a picture: enough for bands over curves, and few enough for a small file."""
+OVERVIEW = "overview.png"
 CURVES = "curves.csv"
 ABLATIONS = "ablations.csv"
 
@@ -29,6 +31,9 @@ def figure_names() -> dict[str, Callable[[], bytes]]:
         for comparison in comparisons(name):
             if len(comparison.groups) > 1:
                 found[f"{name.removesuffix('.csv')}-{comparison.task}.png"] = lambda c=comparison: _drawn(c)
+    compared = [c for c in comparisons(CURVES) if len(c.groups) > 1]
+    if compared:
+        found[OVERVIEW] = lambda: _small(overview(compared))
     for task in TASKS:
         for planned in heatmaps.lengths(task):
             for algo in heatmaps.SHOWN:
@@ -38,6 +43,27 @@ def figure_names() -> dict[str, Callable[[], bytes]]:
                     name = f"heatmaps-{task}-{algo}-{planned / 1e6:.0f}M.png"
                     found[name] = lambda p=panels, t=title: _small(maps(p, t))
     return found
+
+
+def overview(found: Sequence[Comparison]) -> Figure:
+    """A panel for each task: what every algorithm returns inside and outside of its training."""
+    with mpl.rc_context(STYLE):
+        figure, axes = panels_of(len(found), "constrained", (2.3, 1.9))
+        for axis, comparison in zip(axes, found, strict=True):
+            shown = [m for m in comparison.groups if m.swept]
+            colours = looks(m.group for m in shown)
+            for place, m in enumerate(shown):
+                for returned, face in ((m.inside, "white"), (m.outside, None)):
+                    colour = colours[m.label].light
+                    across = place + (0.15 if face is None else -0.15)
+                    if returned.known:
+                        axis.plot([across] * 2, [returned.low, returned.high], color=colour, linewidth=1.2)
+                    axis.plot(across, returned.value, "o", color=colour, markersize=4, markerfacecolor=face)
+            axis.set_xticks(range(len(shown)), [plain(m.label) for m in shown], rotation=40, ha="right")
+            axis.set(title=plain(comparison.task), ylim=(0, None))
+            axis.grid(axis="y")
+        axes[0].set_ylabel("return: inside (open), outside")
+    return figure
 
 
 def draw_all() -> list[Path]:

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from rapo.tasks.wrapped.gymnasium_task import GymnasiumTask
     from rapo.tasks.wrapped.wrapping import wrap
     from rapo.training.actor import Actor
-    from rapo.world.dynamics import Dynamics, Parameter
+    from rapo.world.dynamics import Dynamics
     from rapo.world.engines import make_simulator
     from rapo.world.find_task import TASKS, make_task
     from rapo.world.mujoco_cpu import MujocoSimulator
+    from rapo.world.parameter import Parameter
     from rapo.world.simulator import Branches, Divergence, FreshDynamics, Simulator, Snapshot, Step
     from rapo.world.task import Data, Task
 
@@ -50,7 +51,8 @@ _HOMES = {
     "rapo.tasks.wrapped.gymnasium_task": ("GymnasiumTask",),
     "rapo.tasks.wrapped.wrapping": ("wrap",),
     "rapo.training.actor": ("Actor",),
-    "rapo.world.dynamics": ("Dynamics", "Parameter"),
+    "rapo.world.dynamics": ("Dynamics",),
+    "rapo.world.parameter": ("Parameter",),
     "rapo.world.engines": ("make_simulator",),
     "rapo.world.find_task": ("TASKS", "make_task"),
     "rapo.world.mujoco_cpu": ("MujocoSimulator",),

@@ -14,7 +14,7 @@ from rapo.evaluation.search import FILE, read_search, search
 from rapo.evaluation.sweep import FILE as SWEEP
 from rapo.evaluation.sweep import sweep
 from rapo.runs.run import CHECKPOINT, CONFIG
-from rapo.world.dynamics import Parameter
+from rapo.world.parameter import Parameter
 from rapo.world.task import Task
 
 QUICK: dict[str, Any] = {"generations": 6, "population": 6, "episodes": 2, "final_episodes": 4}

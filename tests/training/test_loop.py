@@ -25,7 +25,7 @@ from rapo.learner.normalize import normalise
 from rapo.runs.state import gather, restore
 from rapo.training.config import make_config
 from rapo.training.loop import Training
-from rapo.world.dynamics import Parameter
+from rapo.world.parameter import Parameter
 from rapo.world.task import Task
 
 SMALL = {"num_envs": 8, "horizon": 16, "minibatches": 4, "epochs": 2}

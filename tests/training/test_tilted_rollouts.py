@@ -24,7 +24,7 @@ from rapo.learner.budget import Budget
 from rapo.tabular import Mdp, evaluate
 from rapo.training.config import make_config
 from rapo.training.loop import Training
-from rapo.world.dynamics import Parameter
+from rapo.world.parameter import Parameter
 from rapo.world.task import States, Task
 
 MODEL = """

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from rapo.errors import InputError
-from rapo.world.dynamics import Dynamics, Parameter
+from rapo.world.dynamics import Dynamics
 from rapo.world.find_task import LOCOMOTION, make_task
 from rapo.world.model import load_model
 from rapo.world.mujoco_cpu import MujocoSimulator
+from rapo.world.parameter import Parameter
 
 TRAIN, TEST = (0.8, 1.2), (0.5, 1.5)
 

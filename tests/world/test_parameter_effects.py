@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rapo.cli import main
-from rapo.world.dynamics import Parameter
 from rapo.world.find_task import make_task
+from rapo.world.parameter import Parameter
 from rapo.world.parameter_effects import parameter_effects
 from rapo.world.task import Task
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rapo.errors import InputError
-from rapo.world.dynamics import DERIVED
 from rapo.world.find_task import make_task
+from rapo.world.model_fields import DERIVED
 from rapo.world.mujoco_cpu import MujocoSimulator
 from rapo.world.physics import Physics
 

@@ -10,10 +10,10 @@ from mjbatch import Batch
 
 from rapo.errors import InputError
 from rapo.evaluation.evaluate import evaluate
-from rapo.world.dynamics import Parameter
 from rapo.world.find_task import LOCOMOTION, make_task
 from rapo.world.model import load_model
 from rapo.world.mujoco_cpu import MujocoSimulator
+from rapo.world.parameter import Parameter
 from rapo.world.step_reader import BLOCK
 from rapo.world.task import States, Task
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from rapo.arrays import Bools, Floats
 from rapo.heavy import mujoco
-from rapo.world.dynamics import Parameter
+from rapo.world.parameter import Parameter
 from rapo.world.task import Data, Task
 
 ASSETS = Path(str(getattr(find_spec("gymnasium"), "origin", ""))).parent / "envs" / "mujoco" / "assets"

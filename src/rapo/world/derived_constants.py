@@ -11,7 +11,7 @@ import numpy as np
 
 from rapo.arrays import Floats, Ids
 from rapo.heavy import mjbatch, mujoco
-from rapo.world.dynamics import DERIVED
+from rapo.world.model_fields import DERIVED
 
 MOST = 1 << 16
 """Dynamics whose constants are remembered, at most."""

@@ -1,14 +1,13 @@
 """The table of uncertain parameters: what may differ between the simulator and the world.
 
-A `Parameter` names the mjModel fields it touches and how. `Dynamics` binds such parameters to one model
-and turns rows of parameter values `[n, P]` into model fields. The same table feeds the samplers, the
-simulator, the command line and the axes of the plots.
+`Dynamics` binds parameters to one model and turns rows of their values `[n, P]` into model fields. The same
+table feeds the samplers, the simulator, the command line and the axes of the plots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from typing import Literal
@@ -19,86 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from rapo.arrays import Floats
 from rapo.errors import InputError, unknown
 from rapo.heavy import mujoco
-
-Range = tuple[float, float]
-
-_OBJECTS = {
-    "body": ("body", "nbody", "mjOBJ_BODY"),
-    "geom": ("geom", "ngeom", "mjOBJ_GEOM"),
-    "site": ("site", "nsite", "mjOBJ_SITE"),
-    "actuator": ("actuator", "nu", "mjOBJ_ACTUATOR"),
-    "tendon": ("tendon", "ntendon", "mjOBJ_TENDON"),
-    "jnt": ("joint", "njnt", "mjOBJ_JOINT"),
-    "dof": ("joint", "njnt", "mjOBJ_JOINT"),
-}
-"""By the beginning of a field's name: what its rows are called, their number in mjModel, and their mjtObj."""
-_POSITIVE = ("body_mass", "body_inertia")
-_NOT_NEGATIVE = ("geom_friction", "dof_damping", "dof_armature", "dof_frictionloss")
-DERIVED = (
-    "body_subtreemass",
-    "body_invweight0",
-    "dof_invweight0",
-    "dof_M0",
-    "tendon_invweight0",
-    "tendon_length0",
-    "actuator_acc0",
-    "actuator_length0",
-)
-"""mjModel arrays that MuJoCo derives from others: what it makes of them is not for a parameter to change."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One uncertain quantity of a model."""
-
-    name: str
-    """What users call the parameter."""
-    fields: tuple[str, ...] | str
-    """The mjModel (or mjOption) arrays that it changes; mass and inertia together make a density."""
-    train: Range
-    """Values met in training: the in-distribution range."""
-    test: Range
-    """Values met in evaluation."""
-    nominal: float | None = None
-    """The parameter's value when nothing is perturbed; None means that of the model file."""
-    apply: Literal["scale", "set", "add", "read"] = "scale"
-    """`scale` multiplies the model's own values, `set` replaces them, `add` adds to them; `read` changes no
-    field: the task itself reads the value from `data.dynamics`."""
-    of: tuple[str, ...] | str | None = None
-    """Names of the bodies, geoms, actuators, tendons or joints that it changes; None means all of them."""
-    columns: tuple[int, ...] | None = None
-    """The columns that it changes of a field with several (0 is sliding friction); None means all of them."""
-    within_episode: bool = True
-    """Whether its value may change while an episode goes on; not so for what a state itself shows, such as
-    the length of a cable."""
-
-    def __post_init__(self) -> None:
-        for several in ("fields", "of"):
-            if isinstance(getattr(self, several), str):
-                object.__setattr__(self, several, (getattr(self, several),))
-        for several, what in (("fields", "mjModel field"), ("of", "name"), ("columns", "column")):
-            named = getattr(self, several)
-            if named is not None and not len(named) and (several, self.apply) != ("fields", "read"):
-                raise InputError(f"parameter '{self.name}' touches no {what}: give at least one")
-        if self.apply not in ("scale", "set", "add", "read"):
-            raise InputError(
-                f"parameter '{self.name}' has apply '{self.apply}': allowed are scale, set, add, read"
-            )
-        if self.apply == "read" and (self.fields or self.nominal is None):
-            raise InputError(
-                f"parameter '{self.name}' is read by its task: it must name a nominal value and no field"
-            )
-        if self.nominal is not None and not np.isfinite(self.nominal):
-            raise InputError(
-                f"parameter '{self.name}' has nominal value {self.nominal}: allowed are finite numbers"
-            )
-        for which, values in (("training", self.train), ("test", self.test)):
-            ends = np.asarray(values, np.float64)
-            if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] > ends[1]:
-                raise InputError(
-                    f"parameter '{self.name}' has {which} range {list(values)}: "
-                    "allowed are two finite numbers, the lower one first"
-                )
+from rapo.world.model_fields import impossible, live, target
+from rapo.world.parameter import Parameter, Range
 
 
 class Dynamics:
@@ -116,10 +37,10 @@ class Dynamics:
                 raise InputError(f"parameter '{name}' is listed twice: every name may appear once")
         self.model = model
         self.names = tuple(names)
-        self.defaults = {f: _live(model, f).copy() for p in parameters for f in p.fields}
+        self.defaults = {f: live(model, f).copy() for p in parameters for f in p.fields}
         self._never_zero = tuple(never_zero)
         self._targets = {
-            (p.name, f): _target(model, p, f, self.defaults[f].shape) for p in parameters for f in p.fields
+            (p.name, f): target(model, p, f, self.defaults[f].shape) for p in parameters for f in p.fields
         }
         self.parameters = tuple(self._with_nominal(p) for p in parameters)
         for parameter in self.parameters:
@@ -294,7 +215,7 @@ class Dynamics:
     def write(self, model: mujoco.MjModel, row: ArrayLike, scratch: mujoco.MjData | None = None) -> None:
         """Put one row `[P]` into `model` itself and recompute its derived constants, using up `scratch`."""
         for field, values in self.values(self.check(row)).items():
-            _live(model, field)[...] = values[0]
+            live(model, field)[...] = values[0]
         mujoco.mj_setConst(model, mujoco.MjData(model) if scratch is None else scratch)
 
     def _with_nominal(self, parameter: Parameter) -> Parameter:
@@ -327,6 +248,9 @@ class Dynamics:
                         f"{what} {value:g} of parameter '{parameter.name}' makes {impossible[1]}"
                     )
 
+    def _impossible(self, field: str, values: Floats) -> tuple[int, str] | None:
+        return impossible(field, values, self.defaults[field], self._never_zero)
+
     def _safe_box(self) -> tuple[Floats, Floats] | None:
         """A box `[P]` of values that are all physically possible, where that is easily known.
 
@@ -343,70 +267,8 @@ class Dynamics:
             return None
         return low, high
 
-    def _impossible(self, field: str, values: Floats) -> tuple[int, str] | None:
-        """The first row of field values `[n, *shape]` that no model can have, and what is wrong with it."""
-        changed = values != self.defaults[field]
-        if field in _POSITIVE:
-            wrong, rule = changed & (values <= mujoco.mjMINVAL), "it must stay above 0"
-        elif field in _NOT_NEGATIVE:
-            wrong, rule = changed & (values < 0), "it must not be negative"
-        elif field in self._never_zero:
-            wrong, rule = changed & (values == 0), "it must not be 0"
-        else:
-            return None
-        if not wrong.any():
-            return None
-        at = tuple(np.argwhere(wrong)[0])
-        return int(at[0]), f"{field} {values[at]:g}: {rule}"
-
 
 def _check_count(n: int) -> int:
     if n < 1:
         raise InputError(f"{n} models were asked for: allowed are whole numbers from 1")
     return n
-
-
-def _live(model: mujoco.MjModel, field: str) -> Floats:
-    """The array of a field in `model` or its options, not a copy."""
-    for owner in (model, model.opt):
-        array = getattr(owner, field, None)
-        if isinstance(array, np.ndarray) and array.dtype == np.float64 and field not in DERIVED:
-            return array
-    known = [f for f in dir(model) if f.split("_")[0] in _OBJECTS and f not in DERIVED and f != field]
-    floats = [f for f in known if getattr(getattr(model, f, None), "dtype", None) == np.float64]
-    raise unknown("mjModel array to perturb", field, [*floats, "gravity", "wind", "magnetic"])
-
-
-def _target(
-    model: mujoco.MjModel, parameter: Parameter, field: str, shape: tuple[int, ...]
-) -> tuple[NDArray[np.intp] | slice, ...]:
-    """The index into a field that `parameter` touches: its rows, and its columns where it names some."""
-    ids: NDArray[np.intp] | slice = slice(None) if parameter.of is None else _ids(model, parameter.of, field)
-    if parameter.columns is None:
-        return (ids,)
-    columns = np.array(parameter.columns)
-    width = shape[1] if len(shape) > 1 else 1
-    if len(shape) < 2 or columns.min() < 0 or columns.max() >= width:
-        allowed = "that field has none" if len(shape) < 2 else f"allowed are 0 to {width - 1}"
-        raise InputError(
-            f"parameter '{parameter.name}' names columns {parameter.columns} of {field}: {allowed}"
-        )
-    return (ids, columns) if isinstance(ids, slice) else (ids[:, None], columns)
-
-
-def _ids(model: mujoco.MjModel, names: Sequence[str], field: str) -> NDArray[np.intp]:
-    """Row numbers in `field` of the named objects (for dof fields: of the joints' degrees of freedom)."""
-    prefix = field.split("_")[0]
-    if prefix not in _OBJECTS:
-        raise InputError(f"{field} has no named rows: allowed with names are {', '.join(_OBJECTS)} fields")
-    kind, count, number = _OBJECTS[prefix]
-    known = [
-        mujoco.mj_id2name(model, getattr(mujoco.mjtObj, number), i) for i in range(getattr(model, count))
-    ]
-    rows: list[int] = []
-    for name in names:
-        if name not in known:
-            raise unknown(kind, name, [k for k in known if k])
-        i = known.index(name)
-        rows += np.flatnonzero(model.dof_jntid == i).tolist() if prefix == "dof" else [i]
-    return np.array(rows, np.intp)

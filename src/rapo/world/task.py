@@ -22,8 +22,9 @@ from rapo.arrays import Bools, Floats
 from rapo.errors import InputError, unknown
 from rapo.heavy import mjbatch, mujoco
 from rapo.world import last_stage
-from rapo.world.dynamics import Dynamics, Parameter
+from rapo.world.dynamics import Dynamics
 from rapo.world.model import load_model
+from rapo.world.parameter import Parameter
 from rapo.world.user_code import file_of
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from rapo.tasks.quadrotor.episode_row import (
     sensed,
 )
 from rapo.tasks.quadrotor.flights import TRACKING
-from rapo.world.dynamics import Parameter
+from rapo.world.parameter import Parameter
 from rapo.world.task import BeforeSubstep, Data, States, Task
 
 SWING, OFFSET, TILT = np.pi / 12, 0.1, np.pi / 12

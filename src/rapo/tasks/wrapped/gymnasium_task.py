@@ -28,8 +28,8 @@ from rapo.tasks.locomotion import PARAMETERS
 from rapo.tasks.wrapped.environment import make_environment, title
 from rapo.tasks.wrapped.own_functions import OwnFunctions
 from rapo.tasks.wrapped.side_by_side import check_side_by_side
-from rapo.world.dynamics import Parameter
 from rapo.world.model import POST_CONSTRAINT_FIELDS, without_islands
+from rapo.world.parameter import Parameter
 from rapo.world.task import BeforeSubstep, Data, States, Task
 
 _checked: WeakSet[type[Task]] = WeakSet()

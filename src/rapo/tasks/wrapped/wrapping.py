@@ -13,7 +13,7 @@ from rapo.tasks.locomotion import PARAMETERS
 from rapo.tasks.wrapped.batched import BATCHED
 from rapo.tasks.wrapped.environment import own_ids, title
 from rapo.tasks.wrapped.gymnasium_task import GymnasiumTask
-from rapo.world.dynamics import Parameter
+from rapo.world.parameter import Parameter
 
 
 def wrap(

@@ -88,6 +88,24 @@ def test_curves_of_friction_and_inertia_are_looked_at(results):
     assert said("0.5 of the inertia")[1] == "does not hold"
 
 
+def test_returns_saturate_where_more_models_change_less(results):
+    def ensembles(outside):
+        tables = [
+            sweeps({"rapo-mixture": (1000, value, 0)}, ("hopper",)).with_columns(
+                options=pl.lit("" if count == 16 else f"models={count}")
+            )
+            for count, value in outside.items()
+        ]
+        pl.concat(tables).write_csv(results / "ensemble-size.csv")
+
+    ensembles({4: 300, 16: 500, 32: 550})
+    assert said("saturate at K") == ("hopper: 300 with 4, 500 with 16, 550 with 32", "holds")
+    ensembles({4: 300, 16: 350, 32: 550})
+    assert said("saturate at K")[1] == "does not hold"
+    sweeps({"rapo": (1000, 700, 0)}).write_csv(results / "curves.csv")
+    assert said("paper's table")[0] == "hopper: 0.68, printed 0.78"
+
+
 def test_a_setting_that_stands_twice_is_refused(results):
     table = sweeps({"rapo": (1000, 700, 0)})
     pl.concat((table, table)).write_csv(results / "curves.csv")

@@ -61,6 +61,7 @@ def test_the_wheel_has_every_file_of_the_package_and_the_sdist_the_tests(built):
         metadata = file.read(about + "METADATA").decode()
     assert {name for name in held if not name.startswith(about)} == expected
     assert {"rapo/tasks/quadrotor/payload.xml", "rapo/reporting/assets/page.css", "rapo/py.typed"} <= held
+    assert any(name.startswith("rapo/deploy/policies/") for name in held)
     assert about + "licenses/LICENSE" in held
     assert f"\nVersion: {rapo.__version__}\n" in metadata
     with tarfile.open(sdist) as file:
@@ -95,6 +96,13 @@ def test_policies_are_trained_and_reported(fresh, tmp_path):
     assert "quadrotor-payload" in page
     for asset in ("page.css", "page.js"):
         assert (CLONE / "src" / "rapo" / "reporting" / "assets" / asset).read_text().strip() in page
+
+
+def test_a_policy_of_the_zoo_is_measured_without_any_training(fresh, tmp_path):
+    said = run(fresh / "rapo", "zoo", cwd=tmp_path)
+    name = next(word for word in said.split() if word.startswith("zoo:"))
+    run(fresh / "rapo", "sweep", name, "--episodes", "1", "--scales", "1", cwd=tmp_path)
+    assert len(list(tmp_path.glob("runs/zoo/*/sweep.csv"))) == 1
 
 
 def test_a_statement_of_the_theory_is_checked(fresh, tmp_path):

@@ -8,6 +8,7 @@ from rapo import xla as _xla  # noqa: F401  # pyright: ignore[reportUnusedImport
 if TYPE_CHECKING:
     from rapo.algorithms import ALGORITHMS, Algorithm, find_algorithm
     from rapo.deploy.export import export
+    from rapo.deploy.policy_file import policy_file
     from rapo.errors import InputError, TrainingError
     from rapo.evaluation.evaluate import Evaluated, evaluate
     from rapo.evaluation.measurement import Measurement
@@ -36,6 +37,7 @@ __version__ = "0.3.0"
 _HOMES = {
     "rapo.algorithms": ("ALGORITHMS", "Algorithm", "find_algorithm"),
     "rapo.deploy.export": ("export",),
+    "rapo.deploy.policy_file": ("policy_file",),
     "rapo.errors": ("InputError", "TrainingError"),
     "rapo.evaluation.evaluate": ("Evaluated", "evaluate"),
     "rapo.evaluation.measurement": ("Measurement",),
@@ -91,6 +93,7 @@ __all__ = [
     "find_algorithm",
     "make_simulator",
     "make_task",
+    "policy_file",
     "read_grid",
     "report",
     "resume",

@@ -6,6 +6,7 @@ from pathlib import Path
 import tyro
 
 from rapo.cli.own_code import own_code
+from rapo.errors import InputError
 from rapo.screen import console
 
 
@@ -20,9 +21,11 @@ class ExportCommand:
     """
 
     run_folder: tyro.conf.Positional[Path]
-    """The run folder."""
-    out: Path = Path("policy.onnx")
-    """The file: its name ends in .onnx or .safetensors."""
+    """The run folder; also a .safetensors file, or a policy of `rapo zoo`."""
+    out: Path | None = None
+    """The file: its name ends in .onnx or .safetensors; by default policy.onnx."""
+    numpy: bool = False
+    """Write plain arrays; by default into policy.safetensors."""
     task: str | None = None
     """The task of the run as FILE:CLASS, where it is not built in."""
     algo: str | None = None
@@ -31,9 +34,13 @@ class ExportCommand:
     def run(self) -> None:
         """Write the file and say how it was checked."""
         from rapo.deploy.export import export
-        from rapo.runs.run import Run
+        from rapo.deploy.policy_file import named_runs
 
-        done = export(Run(self.run_folder, *own_code(self.task, self.algo)), self.out)
+        out = Path("policy.safetensors" if self.numpy else "policy.onnx") if self.out is None else self.out
+        if self.numpy and out.suffix != ".safetensors":
+            raise InputError(f"--numpy was given with --out {out}: names of such files end in .safetensors")
+        (run,) = named_runs([self.run_folder], *own_code(self.task, self.algo))
+        done = export(run, out)
         console.print(
             f"Wrote {done.path}: on {done.observations:,} observations its actions differ from those of the "
             f"trained policy by at most {done.difference:.1e}; a call takes {done.microseconds:.0f} us.",

@@ -15,7 +15,8 @@ from rapo.arrays import Floats
 from rapo.deploy.array_file import read_arrays, write_arrays
 from rapo.deploy.extras import needed
 from rapo.deploy.onnx_file import OnnxPolicy, write_onnx
-from rapo.deploy.portable_policy import portable
+from rapo.deploy.policy_file import PolicyFile, named_runs
+from rapo.deploy.portable_policy import PortablePolicy, portable
 from rapo.errors import InputError
 from rapo.evaluation.evaluate import evaluate
 from rapo.files import check_writable
@@ -24,7 +25,10 @@ from rapo.learner import networks, normalize
 from rapo.runs.run import Run
 from rapo.training.actor import actor
 from rapo.training.loop import Training
+from rapo.world.task import Task
 
+Act = Callable[[Floats], NDArray[np.floating]]
+"""Actions `[N, action]` for observations `[N, observation]`."""
 OBSERVATIONS, TOLERANCE = 10_000, 1e-5
 CALLS = 500
 
@@ -45,21 +49,21 @@ class Exported:
 def export(run: Run | str | Path, out: str | Path) -> Exported:
     """Write the policy of a run as `out`, an .onnx file or a .safetensors file of plain arrays.
 
+    run: also a .safetensors file, or the name of a policy of the zoo, as zoo:hopper-rapo.
     The file is read back and compared with the trained policy on observations that the policy visits; one
     that differs by more than 1e-5, or by more than 1e-5 of the largest action where that is above 1, is not
     kept.
     """
-    run, path = run if isinstance(run, Run) else Run(Path(run)), Path(out)
+    (run,), path = [run] if isinstance(run, Run) else named_runs([Path(run)]), Path(out)
     write, read = _format(path)
     target = check_writable(path)
-    training = run.trained(threads=1)
-    visited = _visited(training)
+    carried, trained, visited = _policy_of(run)
     checked = target.with_name(f".{target.name}.checked{path.suffix}")
     try:
-        write(portable(run, training), checked)
+        write(carried, checked)
         policy = read(checked)
         found = np.concatenate([policy(rows) for rows in np.array_split(visited, 10)])
-        wanted = _trained(training, visited)
+        wanted = trained(visited)
         difference, allowed = (
             float(np.abs(found - wanted).max()),
             TOLERANCE * max(1.0, float(np.abs(wanted).max())),
@@ -85,12 +89,27 @@ def _format(path: Path) -> tuple[Callable[..., None], Callable[[Path], Callable[
     return formats[path.suffix]
 
 
-def _visited(training: Training) -> Floats:
-    """Observations `[10,000, observation]` that the policy visits, under dynamics of the training ranges."""
-    task, seen = training.config.task, []
+def _policy_of(run: Run) -> tuple[PortablePolicy, Act, Floats]:
+    """A policy as it is written, as it acts where it is, and observations that it visits."""
+    if isinstance(run, PolicyFile):
+        policy = run.read()
+        if not isinstance(policy, PortablePolicy):
+            raise InputError(
+                f"policy '{run.file}' can't be exported again: allowed are run folders, .safetensors "
+                "files and the zoo"
+            )
+        return policy, policy, _visited(run.trained_policy().task, policy)
+    training = run.trained(threads=1)
+    task = training.config.task
+    visited = _visited(task, actor(task, training.learner))
+    return portable(run, training), lambda rows: _trained(training, rows), visited
+
+
+def _visited(task: Task, act: Act) -> Floats:
+    """Observations `[10,000, observation]` that a policy visits, under dynamics of the training ranges."""
+    seen: list[Floats] = []
     episodes = max(20, -(-2 * OBSERVATIONS // task.tested().time_limit))
     rows = task.dynamics.uniform(episodes, np.random.default_rng(0))
-    act = actor(task, training.learner)
 
     def watched(observation: Floats) -> NDArray[np.floating]:
         seen.append(observation.copy())

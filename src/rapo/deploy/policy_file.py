@@ -1,4 +1,7 @@
-"""Exported policies where runs are expected: what is measured is the file itself."""
+"""Exported policies where runs are expected: what is measured is the file itself.
+
+A policy that comes with the package is such a file too, by a name such as zoo:hopper-rapo.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,20 @@ from typing import Any
 from rapo.algorithms.spec import Algorithm
 from rapo.deploy.array_file import read_arrays
 from rapo.deploy.onnx_file import OnnxPolicy
-from rapo.errors import InputError
+from rapo.deploy.portable_policy import PortablePolicy
+from rapo.errors import InputError, unknown
+from rapo.runs.description import ZOO, is_policy
 from rapo.runs.run import Run, trained_runs
 from rapo.runs.trained_policy import TrainedPolicy
 from rapo.training.loop import Training
 from rapo.world.fingerprint import check_unchanged
 from rapo.world.task import Task
 
-SUFFIXES = (".onnx", ".safetensors")
+ZOO_FOLDER = Path(__file__).with_name("policies")
+"""Where the policies are that come with the package."""
+ZOO_SUFFIX = ".safetensors"
+ZOO_RESULTS = Path("runs/zoo")
+"""Where what is measured of them goes, each into a folder of its own."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,7 @@ class PolicyFile(Run):
 
     def described(self) -> dict[str, Any]:
         """The configuration of the run that the policy came from."""
-        return self._read().facts["config"]
+        return self.read().facts["config"]
 
     def check_trained(self) -> None:
         """Refuse a file that is no policy, or whose task is not the one it was trained on."""
@@ -45,7 +54,7 @@ class PolicyFile(Run):
 
     def trained_policy(self) -> TrainedPolicy:
         """The policy of the file."""
-        policy = self._read()
+        policy = self.read()
         facts, config = policy.facts, self.config()
         if facts["task"] != config.task.name:
             raise InputError(
@@ -56,31 +65,44 @@ class PolicyFile(Run):
         )
         return TrainedPolicy(config.task, policy, int(facts["updates"]), config.engine)
 
-    def _read(self) -> Any:
+    def read(self) -> PortablePolicy | OnnxPolicy:
+        """What the file holds."""
         return OnnxPolicy(self.file) if self.file.suffix == ".onnx" else read_arrays(self.file)
 
 
-def policy_file(path: Path, task: Task | None = None, algo: Algorithm | None = None) -> PolicyFile:
+def policy_file(path: str | Path, task: Task | None = None, algo: Algorithm | None = None) -> PolicyFile:
     """A policy file as a run: what is measured goes into a folder beside it.
 
-    The name of the folder ends in a digest of the file, so that what was measured of one policy is never
-    taken for that of another.
+    path: a file, or the name of a policy of the zoo, as zoo:hopper-rapo; of those, what is measured goes into
+    a folder in runs/zoo. The name of the folder ends in a digest of the file, so that what was measured of
+    one policy is never taken for that of another.
     """
+    path = Path(path)
+    file, beside = _zoo_file(path) if str(path).startswith(ZOO) else (path, path)
     try:
-        digest = sha256(path.read_bytes()).hexdigest()
+        digest = sha256(file.read_bytes()).hexdigest()
     except OSError as error:
         raise InputError(f"policy '{path}' can't be read: {error.strerror}") from None
-    found = PolicyFile(path.with_name(f"{path.name}-{digest[:8]}"), task, algo, path)
+    found = PolicyFile(beside.with_name(f"{beside.name}-{digest[:8]}"), task, algo, file)
     found.trained_policy()
     try:
-        found.folder.mkdir(exist_ok=True)
+        found.folder.mkdir(parents=beside != path, exist_ok=True)
     except OSError as error:
         raise InputError(f"folder '{found.folder}' can't be made: {error.strerror}") from None
     return found
 
 
+def _zoo_file(path: Path) -> tuple[Path, Path]:
+    """The file of a policy of the zoo, and where it would be if it were the user's."""
+    name = str(path).removeprefix(ZOO)
+    known = sorted(file.stem for file in ZOO_FOLDER.glob(f"*{ZOO_SUFFIX}"))
+    if name not in known:
+        raise unknown("policy of the zoo", name, known)
+    return ZOO_FOLDER / f"{name}{ZOO_SUFFIX}", ZOO_RESULTS / name
+
+
 def named_runs(paths: Sequence[Path], task: Task | None = None, algo: Algorithm | None = None) -> list[Run]:
-    """The runs of these folders and the policies of these files, in order."""
-    folders = [path for path in paths if path.suffix not in SUFFIXES]
+    """The runs of these folders and the policies of these names, in order."""
+    folders = [path for path in paths if not is_policy(path)]
     runs = {run.folder: run for run in trained_runs(folders, task, algo)} if folders or not paths else {}
     return [runs[path] if path in runs else policy_file(path, task, algo) for path in paths]

@@ -7,7 +7,9 @@ action = clip(x @ kernel_last + bias_last, low, high)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
@@ -15,9 +17,15 @@ import numpy as np
 
 from rapo import __version__
 from rapo.arrays import Floats, Singles
+from rapo.errors import InputError
+from rapo.evaluation.search import read_search
+from rapo.evaluation.sweep import read_sweep
 from rapo.learner.normalize import LIMIT, deviation
+from rapo.reporting.sweep_scores import ranges_of, scores, settings
 from rapo.runs.run import Run
+from rapo.training.config import Config
 from rapo.training.loop import Training
+from rapo.training.options import shown_value
 from rapo.world.fingerprint import fingerprint
 from rapo.world.task import Task
 
@@ -83,6 +91,8 @@ def _facts(run: Run, training: Training, task: Task) -> dict[str, Any]:
         "seed": config.seed,
         "steps": training.steps,
         "updates": training.updates,
+        "command": train_command(config),
+        "figures": measured_figures(run, training.updates, task),
         "control_rate_hz": 1 / task.dt,
         "observation": [
             {"name": name, "size": size, "unit": unit} for name, size, unit in task.checked_observed()
@@ -92,6 +102,34 @@ def _facts(run: Run, training: Training, task: Task) -> dict[str, Any]:
         "config": described,
         "fingerprint": fingerprint(task),
     }
+
+
+def train_command(config: Config) -> str:
+    """The command that trains such a run."""
+    words = ["rapo", "train", config.task.source or config.task.name]
+    words += ["--algo", config.algorithm.source or config.algorithm.name]
+    words += ["--steps", str(config.steps), "--seed", str(config.seed)]
+    words += ["--from", "RUN"] if config.started_from is not None else []
+    changed = [f"{name}={shown_value(value)}" for name, value in config.changed.items()]
+    return shlex.join([*words, *(["--set", *changed] if changed else [])])
+
+
+def measured_figures(run: Run, updates: int, task: Task) -> dict[str, Any]:
+    """What sweep and search of the run say of its policy as it is now; what was not measured is left out."""
+    found: dict[str, Any] = {}
+    with suppress(InputError):  # a damaged result counts as none
+        swept = read_sweep(run.folder)
+        if swept is not None and len(swept) and set(swept["updates"]) == {updates}:
+            measured = asdict(scores(settings(swept, ranges_of(task.dynamics))))
+            means = {name: measured[name] for name in ("nominal", "inside", "outside", "worst")}
+            found = {name: round(value, 1) for name, value in means.items() if isfinite(value)}
+            found |= {"worst_at": measured["worst_at"], "episodes": swept["episode"].n_unique()}
+    with suppress(InputError):
+        searched = read_search(run.folder)
+        if searched is not None and searched.updates == updates:
+            found["searched"] = round(searched.returned, 1)
+            found["searched_at"] = {name: round(value, 3) for name, value in searched.point.items()}
+    return found
 
 
 def _actions(task: Task) -> list[dict[str, Any]]:

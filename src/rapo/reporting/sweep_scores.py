@@ -5,17 +5,20 @@ wherever settings are averaged or compared it counts once. Episodes that diverge
 averaged in.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 
-import polars as pl
 from rich.markup import escape
 from rich.table import Table as ScreenTable
 
+from rapo.heavy import pl
 from rapo.reporting.yardstick import CLOSE
 from rapo.runs.run import Run
 from rapo.screen import number_table
+from rapo.world.dynamics import Dynamics
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,11 @@ class SweepScores:
     """All episodes of the sweep."""
     diverged: int
     """Episodes that diverged, which are not in the means."""
+
+
+def ranges_of(dynamics: Dynamics) -> dict[str, Range]:
+    """Nominal value and training range of every parameter, by name."""
+    return {p.name: Range(float(p.nominal or 0), p.train) for p in dynamics}
 
 
 NOTHING = SweepScores(nan, nan, nan, nan, None, 0, 0)
@@ -106,8 +114,7 @@ def shown_sweeps(measured: Sequence[tuple[Run, pl.DataFrame]]) -> ScreenTable:
     """Mean returns of every run and parameter, inside and outside of the training range."""
     table = number_table("Mean return", ("run", "parameter"), ("nominal", "ID", "OOD", "worst", "at"))
     for run, swept in measured:
-        ranges = {p.name: Range(float(p.nominal or 0), p.train) for p in run.config().task.dynamics}
-        rows = settings(swept, ranges)
+        rows = settings(swept, ranges_of(run.config().task.dynamics))
         for name in swept["parameter"].unique(maintain_order=True):
             found = scores(rows.filter(pl.col("parameter") == name))
             numbers = (found.nominal, found.inside, found.outside, found.worst)

@@ -19,9 +19,25 @@ ALSO_COMPARED = ("task_options", "movable")
 """What decides no number of a run, but how reports show it."""
 
 
+POLICIES = (".onnx", ".safetensors")
+"""How the names of files end that hold an exported policy."""
+ZOO = "zoo:"
+"""How the names of policies begin that come with the package."""
+
+
+def is_policy(path: Path) -> bool:
+    """Whether this names an exported policy, a file or one of the zoo, where a run folder might be named."""
+    return path.suffix in POLICIES or str(path).startswith(ZOO)
+
+
 def config_file(folder: Path) -> Path:
     """The configuration that makes a folder a run."""
     path = folder / CONFIG
+    if is_policy(folder) and not folder.is_dir():
+        raise InputError(
+            f"'{folder}' is only a policy: its critic, optimiser and metrics are in the folder of the run "
+            "that it came from, give that"
+        )
     try:
         if not path.is_file():
             raise InputError(f"folder '{folder}' is not a run: it has no {CONFIG}")

@@ -97,12 +97,17 @@ class Config:
         return -(-self.steps // self.steps_per_update)
 
     @property
-    def changes(self) -> str:
-        """The options that are not the defaults of task and algorithm, as they would be set."""
+    def changed(self) -> dict[str, Any]:
+        """The options that are not the defaults of task and algorithm."""
         said = self.describe()
         own = {} if said["algo"] in ALGORITHMS else values(self.algorithm)  # those of one's own are not known
         defaults = own | default_options(said["task"], said["algo"], said["task_options"])
-        changed = changed_options(said["options"], defaults) | origin_option(said)
+        return changed_options(said["options"], defaults)
+
+    @property
+    def changes(self) -> str:
+        """The same as they would be set, and where its networks came from, if they are not its own."""
+        changed = self.changed | origin_option({"started_from": self.started_from})
         return " ".join(f"{name}={shown_value(value)}" for name, value in changed.items())
 
     def describe(self) -> dict[str, Any]:

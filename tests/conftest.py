@@ -61,10 +61,8 @@ def compiled_code():
 def browser():
     """Debian's chromium without a window."""
     path = find_browser()
-    if path is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        for command in ("apt-get update", "apt-get install -y --no-install-recommends chromium"):
-            subprocess.run(command.split(), capture_output=True, env=quiet)
+    if path is None:
+        install("chromium")
         path = find_browser()
     if path is None:
         pytest.fail("no chromium was found for the browser tests: install it with apt-get install chromium")
@@ -78,18 +76,37 @@ def browser():
 @pytest.fixture(scope="session")
 def drawing():
     """Something to draw with: Debian's, installed where there is none and it may be."""
-    for command in (
-        "apt-get update",
-        "apt-get install -y --no-install-recommends libegl1 libgl1-mesa-dri",
-        "",
-    ):
-        try:
-            with headless(16, 16):
-                return
-        except InputError as error:
-            if not command or os.geteuid() != 0:
-                pytest.fail(str(error))
-            quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        with headless(16, 16):
+            return
+    except InputError:
+        install("libegl1", "libgl1-mesa-dri")
+    try:
+        with headless(16, 16):
+            return
+    except InputError as error:
+        pytest.fail(str(error))
+
+
+@pytest.fixture(scope="session")
+def display():
+    """The name of a display that nobody sees, with OpenGL in software: Debian's Xvfb."""
+    if not all(map(shutil.which, ("Xvfb", "xdotool"))):
+        install("xvfb", "xdotool", "libgl1", "libgl1-mesa-dri")
+    if not all(map(shutil.which, ("Xvfb", "xdotool"))):
+        pytest.fail("no display was found for tests of windows: apt-get install xvfb xdotool libgl1-mesa-dri")
+    command = ["Xvfb", "-displayfd", "1", "-screen", "0", "1280x900x24", "-nolisten", "tcp"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        yield f":{server.stdout.readline().strip()}"
+        server.terminate()
+
+
+def install(*packages):
+    """Debian's packages, where they may be installed."""
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        for command in ("apt-get update", "apt-get install -y --no-install-recommends " + " ".join(packages)):
             subprocess.run(command.split(), capture_output=True, env=quiet)
 
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "export": ("rapo.cli.export_command:ExportCommand", "write a policy as a file for the robot"),
     "zoo": ("rapo.cli.zoo_command:ZooCommand", "list the trained policies that come with rapo"),
     "video": ("rapo.cli.video_command:VideoCommand", "film policies under changed physics"),
+    "play": ("rapo.cli.play_command:PlayCommand", "watch a policy in a window, and move its physics"),
     "report": ("rapo.cli.report_command:ReportCommand", "one page: which policy to trust, and how far"),
     "demo": ("rapo.cli.demo_command:DemoCommand", "RAPO and PPO on Hopper, trained, swept and reported"),
     "theory": ("rapo.cli.theory_command:TheoryCommand", "check the statements of the paper"),

@@ -91,13 +91,13 @@ def _row(
                 f"{run.folder}"
             )
         rows = np.array([[found.point[name] for name in task.dynamics.names]])
-        names = ["worst: " + _said(task.dynamics, rows[0])]
+        names = ["worst: " + said_dynamics(task.dynamics, rows[0])]
     else:
         _check_names(task.dynamics, tuple(given))
         rows = task.dynamics.nominal()
         for name, value in given.items():
             rows[:, task.dynamics.column(name)] = value
-        names = [_said(task.dynamics, rows[0])]
+        names = [said_dynamics(task.dynamics, rows[0])]
     poses: list[Floats] = []
     lengths = np.zeros(len(rows), int)
 
@@ -139,7 +139,7 @@ def _check_names(dynamics: Dynamics, names: Sequence[str]) -> None:
             raise unknown("parameter", name, dynamics.names)
 
 
-def _said(dynamics: Dynamics, row: Floats) -> str:
+def said_dynamics(dynamics: Dynamics, row: Floats) -> str:
     """The values that are not nominal, in words."""
     pairs = zip(dynamics.names, row.tolist(), dynamics.nominal()[0].tolist(), strict=True)
     changed = [f"{name} {value:.3g}" for name, value, nominal in pairs if value != nominal]

@@ -69,7 +69,7 @@ class Renderer:
         self._scene = mujoco.MjvScene(model, maxgeom=10_000)
         for costly in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
             self._scene.flags[costly] = False  # most of the time without a graphics card
-        self._option, self._camera = mujoco.MjvOption(), _camera(model)
+        self._option, self._camera = mujoco.MjvOption(), camera_of(model)
         self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
 
@@ -92,7 +92,7 @@ class Renderer:
         self._context.free()
 
 
-def _camera(model: mujoco.MjModel) -> mujoco.MjvCamera:
+def camera_of(model: mujoco.MjModel) -> mujoco.MjvCamera:
     """The model's first camera; where it has none, one that follows its first moving body."""
     camera = mujoco.MjvCamera()
     mujoco.mjv_defaultFreeCamera(model, camera)

@@ -127,9 +127,10 @@ class Task(ABC):
 
     def load_model(self) -> mujoco.MjModel:
         """The compiled model: that of `model_file`, able to give `fields`."""
-        return load_model(self._model_path(), self.fields)
+        return load_model(self.model_path, self.fields)
 
-    def _model_path(self) -> Path:
+    @property
+    def model_path(self) -> Path:
         """The model file, looked for beside the Python file that names it."""
         path = Path(self.model_file)
         naming = next((k for k in type(self).__mro__ if "model_file" in vars(k)), type(self))

@@ -45,6 +45,9 @@ figures: $(READY)
 	cp runs/demo/report/figures/hopper-robustness.png docs/demo.png
 	$(VENV)/bin/python -c "from PIL import Image; Image.open('runs/demo/heavier.png').quantize(48).save('docs/demo-heavier.png')"
 	$(VENV)/bin/python docs/picture.py runs/demo/report/index.html docs/report.png
+	rm -rf runs/worked-example
+	$(VENV)/bin/python docs/worked_example.py runs/worked-example
+	$(VENV)/bin/python docs/picture.py runs/worked-example/report/index.html docs/cart-report.png
 	$(VENV)/bin/rapo eval tracking results/quadrotor-payload.csv --out runs/quadrotor-figures
 	cp runs/quadrotor-figures/quadrotor-over-time.png docs/quadrotor.png
 	$(VENV)/bin/rapo theory --out runs/theory

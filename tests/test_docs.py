@@ -3,12 +3,15 @@
 import ast
 import io
 import re
+import runpy
 import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+
+from rapo.cli import main
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "rapo"
@@ -78,6 +81,31 @@ def test_the_robot_of_the_readme_works_with_the_model_of_its_page(tmp_path, monk
 
     task = make_task("my_robot.py:Cart")
     assert make_simulator(task, 3, seed=0).step([[0.0]] * 3).reward.shape == (3,)
+
+
+def test_the_worked_example_has_less_than_80_lines_and_ends_with_a_policy_on_disk(
+    tmp_path, monkeypatch, capsys
+):
+    example = runpy.run_path(str(ROOT / "docs" / "worked_example.py"))
+    code = [*example["files"]().values(), *example["blocks"]()]
+    assert list(example["files"]()) == ["cart.xml", "my_robot.py"]
+    assert 30 < sum(len(part.splitlines()) for part in code) < 80
+    monkeypatch.chdir(tmp_path)
+    for name, text in example["files"]().items():
+        Path(name).write_text(text)
+    shorter = {
+        "train": ("--steps", "64", "--set", "num_envs=4", "horizon=16", "minibatches=2"),
+        "sweep": ("--episodes", "1"),
+        "search": ("--generations", "1", "--population", "4", "--episodes", "1", "--final-episodes", "2"),
+    }
+    for _, *words in example["commands"]():
+        if words[0] == "train":
+            steps = words.index("--steps")
+            assert float(words[steps + 1]) <= 300_000
+            del words[steps : steps + 2]
+        main([*words, *shorter.get(words[0], ())])
+    assert "Every parameter that was tried changes something." in capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} >= {"policy.safetensors", "report", "runs"}
 
 
 def test_the_pictures_are_there():

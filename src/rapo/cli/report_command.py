@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rapo.ranges import check_seed
+from rapo.runs.description import is_policy
 from rapo.screen import console, number_table, progress_bar
 from rapo.world.find_task import find_task
 
@@ -25,7 +26,7 @@ class ReportCommand:
     """
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Run folders, or folders that hold them."""
+    """Run folders, or folders that hold them; also exported policies, and those of `rapo zoo`."""
     out: Path = Path("report")
     """The folder of the report."""
     seed: int = 0
@@ -35,13 +36,14 @@ class ReportCommand:
 
     def run(self) -> None:
         """Read run by run with a progress bar, then say what was found and where it is."""
+        from rapo.deploy.policy_file import policy_folder
         from rapo.reporting.groups import find_runs, load  # imported here: plotting is slow to import
         from rapo.reporting.report_folder import prepared
         from rapo.reporting.write_report import measured, write
 
         check_seed(self.seed)
         tasks = [find_task(name) for name in self.task]
-        runs = find_runs(self.runs)
+        runs = find_runs([policy_folder(path) if is_policy(path) else path for path in self.runs])
         prepared(self.out)
         with progress_bar() as progress:
             bar = progress.add_task("reading", total=len(runs))

@@ -5,6 +5,7 @@ A policy that comes with the package is such a file too, by a name such as zoo:h
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,7 +17,8 @@ from rapo.deploy.array_file import read_arrays
 from rapo.deploy.onnx_file import OnnxPolicy
 from rapo.deploy.portable_policy import PortablePolicy
 from rapo.errors import InputError, unknown
-from rapo.runs.description import ZOO, is_policy
+from rapo.files import write_atomically
+from rapo.runs.description import POLICY, ZOO, is_policy, read_policy
 from rapo.runs.run import Run, trained_runs
 from rapo.runs.trained_policy import TrainedPolicy
 from rapo.training.loop import Training
@@ -77,19 +79,37 @@ def policy_file(path: str | Path, task: Task | None = None, algo: Algorithm | No
     a folder in runs/zoo. The name of the folder ends in a digest of the file, so that what was measured of
     one policy is never taken for that of another.
     """
-    path = Path(path)
+    found = _opened(Path(path), task, algo)
+    found.trained_policy()
+    _prepare(found, str(path))
+    return found
+
+
+def policy_folder(path: Path) -> Path:
+    """The folder of what is measured of a policy file, as a report takes it; its task is not needed."""
+    found = _opened(path, None, None)
+    _prepare(found, str(path))
+    return found.folder
+
+
+def _opened(path: Path, task: Task | None, algo: Algorithm | None) -> PolicyFile:
     file, beside = _zoo_file(path) if str(path).startswith(ZOO) else (path, path)
     try:
         digest = sha256(file.read_bytes()).hexdigest()
     except OSError as error:
         raise InputError(f"policy '{path}' can't be read: {error.strerror}") from None
-    found = PolicyFile(beside.with_name(f"{beside.name}-{digest[:8]}"), task, algo, file)
-    found.trained_policy()
+    return PolicyFile(beside.with_name(f"{beside.name}-{digest[:8]}"), task, algo, file)
+
+
+def _prepare(found: PolicyFile, named: str) -> None:
+    """Make the folder of a policy, with what reports read of it."""
+    facts = found.read().facts
+    said = {"policy": named, "config": facts["config"], "steps": facts["steps"]}
     try:
-        found.folder.mkdir(parents=beside != path, exist_ok=True)
+        found.folder.mkdir(parents=found.file.parent == ZOO_FOLDER, exist_ok=True)
     except OSError as error:
         raise InputError(f"folder '{found.folder}' can't be made: {error.strerror}") from None
-    return found
+    write_atomically(found.folder / POLICY, (json.dumps(said, indent=1) + "\n").encode())
 
 
 def _zoo_file(path: Path) -> tuple[Path, Path]:
@@ -102,7 +122,11 @@ def _zoo_file(path: Path) -> tuple[Path, Path]:
 
 
 def named_runs(paths: Sequence[Path], task: Task | None = None, algo: Algorithm | None = None) -> list[Run]:
-    """The runs of these folders and the policies of these names, in order."""
+    """The runs of these folders and the policies of these names, in order.
+
+    The folder of what was measured of a policy stands for the policy.
+    """
+    paths = [path if (said := read_policy(path)) is None else Path(said["policy"]) for path in paths]
     folders = [path for path in paths if not is_policy(path)]
     runs = {run.folder: run for run in trained_runs(folders, task, algo)} if folders or not paths else {}
     return [runs[path] if path in runs else policy_file(path, task, algo) for path in paths]

@@ -13,7 +13,7 @@ from rapo.algorithms import ALGORITHMS
 from rapo.errors import InputError
 from rapo.evaluation.measurement import Measurement, all_measurements
 from rapo.reporting.run_record import RunRecord, read_run
-from rapo.runs.description import CONFIG
+from rapo.runs.description import CONFIG, POLICY
 from rapo.training.config import changed_options, default_options
 from rapo.training.options import shown_value
 from rapo.world.task import Task
@@ -56,7 +56,8 @@ def find_runs(folders: Iterable[str | Path]) -> list[Path]:
     for folder in given:
         if not folder.is_dir():
             raise InputError(f"'{folder}' is not a folder: give a run, or a folder that holds runs")
-        inside = [folder] if (folder / CONFIG).is_file() else sorted(p.parent for p in folder.rglob(CONFIG))
+        whole = any((folder / name).is_file() for name in (CONFIG, POLICY))
+        inside = [folder] if whole else sorted(p.parent for p in folder.rglob(CONFIG))
         if not inside:
             raise InputError(f"folder '{folder}' holds no run: a run is a folder with a {CONFIG}")
         for run in inside:

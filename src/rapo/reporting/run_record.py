@@ -17,7 +17,7 @@ from polars.exceptions import PolarsError
 from rapo.errors import InputError
 from rapo.evaluation.measurement import Measurement
 from rapo.reporting.sweep_scores import Range, settings
-from rapo.runs.description import CHECKPOINT, CONFIG, read_description, saved_updates
+from rapo.runs.description import CHECKPOINT, CONFIG, read_description, read_policy, saved_updates
 from rapo.runs.json_lines import saved_mark, whole_lines
 from rapo.runs.metrics import FILE as METRICS
 from rapo.runs.run import FAILURE, code_flags
@@ -66,6 +66,8 @@ class RunRecord:
     """All that decides what the run learns but its seed: options, parts, dynamics and steps, as text."""
     metrics: pl.DataFrame
     """A row for each update."""
+    learned: int | None = None
+    """Steps that a policy has learned from, of which there is a file and no run."""
     flags: str = ""
     """What commands need to be told of it: where its task and algorithm are, if they are not built in."""
     movable: tuple[str, ...] = ()
@@ -80,6 +82,8 @@ class RunRecord:
     @property
     def steps(self) -> int:
         """Environment steps that it has learned from."""
+        if self.learned is not None:
+            return self.learned
         return int(self.metrics["steps"][-1]) if len(self.metrics) else 0
 
     @property
@@ -104,7 +108,7 @@ def read_run(folder: Path, measurements: Mapping[str, Measurement], notes: list[
     if "sweep" in record.results:
         with _noting(folder, notes):
             record = _with_settings(record)
-    if not record.finished:
+    if not record.finished and record.learned is None:
         notes.append(
             f"Run '{folder}' is not finished: it has learned from {record.steps:,} of {record.planned:,} "
             f"steps. Go on with: rapo resume {folder}{record.flags}"
@@ -154,7 +158,8 @@ class _noting(suppress):  # noqa: N801
 def _configured(folder: Path) -> RunRecord:
     """What the configuration of a run says."""
     try:
-        said = up_to_date(read_description(folder))
+        policy = read_policy(folder)
+        said = up_to_date(read_description(folder) if policy is None else policy["config"])
         task, algo = str(said["task"]), str(said["algo"])
         defaults = default_options(task, algo, said.get("task_options"))
         options = defaults | dict(said["options"])
@@ -177,6 +182,7 @@ def _configured(folder: Path) -> RunRecord:
             planned,
             json.dumps(decided, sort_keys=True),
             pl.DataFrame(schema=METRICS_SCHEMA),
+            None if policy is None else policy["steps"],
             code_flags(said),
             tuple(str(name) for name in said.get("movable", ())),
         )

@@ -15,6 +15,8 @@ from rapo.runs.checkpoint import read_facts
 from rapo.training.config import default_options, identity, up_to_date
 
 CONFIG, CHECKPOINT = "config.json", "checkpoint.safetensors"
+POLICY = "policy.json"
+"""Says of a folder that it holds what was measured of a policy file: its name, configuration and steps."""
 ALSO_COMPARED = ("task_options", "movable")
 """What decides no number of a run, but how reports show it."""
 
@@ -28,6 +30,18 @@ ZOO = "zoo:"
 def is_policy(path: Path) -> bool:
     """Whether this names an exported policy, a file or one of the zoo, where a run folder might be named."""
     return path.suffix in POLICIES or str(path).startswith(ZOO)
+
+
+def read_policy(folder: Path) -> dict[str, Any] | None:
+    """What a folder says of the policy file that was measured into it; None for any other folder."""
+    path = folder / POLICY
+    if not path.is_file():
+        return None
+    with suppress(ValueError, RecursionError, OSError):
+        said = json.loads(path.read_bytes())
+        if isinstance(said, dict) and is_description(said.get("config")) and type(said.get("steps")) is int:
+            return said
+    raise InputError(f"file '{path}' is damaged: measure the policy again")
 
 
 def config_file(folder: Path) -> Path:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from rapo.errors import InputError
+from rapo.evaluation.measurement import load_name
 from rapo.files import check_writable, write_atomically
-from rapo.runs.run import Run, trained_runs
+from rapo.runs.description import is_policy
+from rapo.runs.run import Run
 from rapo.screen import console, number_table, progress_bar
 from rapo.tasks.quadrotor.flights import SETTINGS, FlightSettings, fly, track, trackable
 
@@ -32,7 +34,7 @@ class FlightsCommand:
     """
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Run folders, or one file that --csv wrote."""
+    """Run folders or exported policies, or one file that --csv wrote."""
     settings: Annotated[FlightSettings, tyro.conf.arg(name="")] = field(default_factory=FlightSettings)
     """How often the curve of the test is flown."""
     csv: Path | None = None
@@ -47,9 +49,10 @@ class FlightsCommand:
         from rapo.reporting.report_folder import prepared  # imported here: plotting is slow to import
         from rapo.tasks.quadrotor.flight_scores import paths_file, read_flight_paths, write_flights
 
-        table = next((path for path in self.runs if path.is_file()), None)
+        table = next((path for path in self.runs if path.is_file() and not is_policy(path)), None)
         if table is None:
-            runs = _of_one_task(trained_runs(self.runs) if self.runs or not self.classical else ())
+            named_runs = load_name("rapo.deploy.policy_file:named_runs")
+            runs = _of_one_task(named_runs(self.runs) if self.runs or not self.classical else ())
             for path in () if self.csv is None else (self.csv, paths_file(self.csv)):
                 check_writable(path)
             if self.out is not None:

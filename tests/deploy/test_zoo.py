@@ -174,6 +174,13 @@ def test_a_report_takes_policies_of_the_zoo_and_names_commands_that_work_for_the
     assert len(list(here.glob("runs/zoo/*"))) == 1
 
 
+def test_a_policy_of_the_quadrotor_flies_the_curve_of_the_test(here, capsys):
+    name = next(name for name in NAMES if name.startswith("quadrotor"))
+    main(["eval", "tracking", f"zoo:{name}", "--episodes", "1"])
+    assert name.rpartition("-")[2] in capsys.readouterr().out
+    assert len(list(here.glob(f"runs/zoo/{name}-*/tracking.csv"))) == 1
+
+
 def test_a_damaged_note_of_what_was_measured_is_named(here, refused):
     folder = policy_file(NAME).folder
     (folder / "policy.json").write_text("{")

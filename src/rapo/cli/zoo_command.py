@@ -26,13 +26,11 @@ class ZooCommand:
         for run in trained_runs(self.add) if self.add else ():
             console.print(f"Wrote {add_to_zoo(run)}", soft_wrap=True, markup=False, highlight=False)
         known = zoo()
-        table = number_table(
-            "Mean return", ("policy",), ("steps", "nominal", "ID", "OOD", "worst", "searched")
-        )
+        table = number_table("Mean return", ("policy",), ("steps", "nominal", "ID", "OOD", "worst", "search"))
         table.columns[0].no_wrap = True
         table.caption = (
             "ID and OOD: all settings of a sweep inside and outside of the training ranges; worst: the worst "
-            "of them; searched: the worst that was found in the whole test box."
+            "of them; search: the worst that was found in the whole test box."
         )
         for name, policy in known.items():
             figures = policy.facts["figures"]

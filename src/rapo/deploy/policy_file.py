@@ -48,7 +48,7 @@ class PolicyFile(Run):
 
     def updates(self) -> int:
         """After how many updates of its run the policy was exported."""
-        return int(self._read().facts["updates"])
+        return int(self.read().facts["updates"])
 
     def training(self, threads: int = 0) -> Training:
         """A policy alone can't be trained further."""

@@ -10,6 +10,7 @@ import pytest
 import rapo
 from rapo.cli import main
 from rapo.errors import InputError
+from rapo.evaluation.nominal import read_nominal
 
 SMALL = ("num_envs=4", "horizon=16", "minibatches=2", "epochs=1", "heatmap_every=0")
 TASK = "my_robot.py:MyRobot"
@@ -198,3 +199,23 @@ def test_models_that_are_none_are_refused(robot, refused, models, says):
 def test_models_of_the_wrong_shape_are_refused():
     with pytest.raises(InputError, match=r"allowed is \[rows, 4\] for mass, inertia, friction, torque"):
         rapo.train("hopper", "rapo-no-both", steps=64, models=np.ones((3, 2)))
+
+
+def test_hints_name_commands_that_work_for_a_run_and_for_its_policy_file(robot, refused, capsys):
+    train("--algo", "ppo")
+    main(["export", "run", "--task", TASK, "--numpy"])
+    main(["eval", "nominal", "policy.safetensors", "--task", TASK, "--episodes", "1"])
+    (measured,) = robot.glob("policy.safetensors-*")
+    for folder in ("run", measured.name):
+        said = refused("video", folder, "--task", TASK, "--worst", "--out", "worst.png")
+        hint = said.partition(" with rapo ")[2].split()
+        assert hint == ["search", folder, "--task", TASK]
+        quick = ("--generations", "1", "--population", "4", "--episodes", "1", "--final-episodes", "2")
+        main([*hint, *quick])
+        assert (robot / folder / "search.json").exists()
+    (measured / "nominal.csv").write_text("episode\n")
+    with pytest.raises(InputError, match=f"again with rapo eval nominal {measured.name} --task {TASK}"):
+        read_nominal(measured.relative_to(robot))
+    said = refused("eval", "nominal", "policy.safetensors")
+    assert "configuration of policy 'policy.safetensors' can't be used: task 'my_robot'" in said
+    assert f"name it with --task {TASK}" in said

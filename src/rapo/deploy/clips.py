@@ -12,7 +12,7 @@ from rapo.errors import InputError, unknown
 from rapo.evaluation.evaluate import evaluate
 from rapo.evaluation.search import read_search
 from rapo.evaluation.sweep import usual_scales
-from rapo.runs.run import Run
+from rapo.runs.run import Run, hint
 from rapo.world.dynamics import Dynamics
 from rapo.world.task import Data, Task
 
@@ -87,8 +87,8 @@ def _row(
         found = read_search(run.folder)
         if found is None or found.updates != trained.updates:
             raise InputError(
-                f"run '{run.folder}' was not searched since it last learned: find its worst with rapo search "
-                f"{run.folder}"
+                f"run '{run.folder}' was not searched since it last learned: find its worst with "
+                f"{hint('search', run.folder)}"
             )
         rows = np.array([[found.point[name] for name in task.dynamics.names]])
         names = ["worst: " + said_dynamics(task.dynamics, rows[0])]

@@ -42,6 +42,11 @@ class PolicyFile(Run):
         """The configuration of the run that the policy came from."""
         return self.read().facts["config"]
 
+    @property
+    def _described_by(self) -> str:
+        """Where the configuration is, in words."""
+        return f"configuration of policy '{self.file}'"
+
     def check_trained(self) -> None:
         """Refuse a file that is no policy, or whose task is not the one it was trained on."""
         self.trained_policy()

@@ -83,7 +83,7 @@ def _nominal(run: Run, chosen: NominalSettings, *, threads: int, advance: Advanc
 
 def read_nominal(folder: Path) -> pl.DataFrame | None:
     """The table of a run, or None if it was not played under the nominal dynamics."""
-    return read_table(folder / FILE, SCHEMA, f"play the run again with rapo eval nominal {folder}")
+    return read_table(folder / FILE, SCHEMA, "play the run again", "eval nominal")
 
 
 def _covers(table: pl.DataFrame, chosen: NominalSettings, task: Task) -> bool:

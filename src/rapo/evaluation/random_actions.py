@@ -84,7 +84,7 @@ def _write(
 
 def read_random(folder: Path) -> pl.DataFrame | None:
     """The table of a run, or None if random actions were not played on its task."""
-    return read_table(folder / FILE, SCHEMA, f"play them again with rapo eval random {folder}")
+    return read_table(folder / FILE, SCHEMA, "play them again", "eval random")
 
 
 def _covers(table: pl.DataFrame, chosen: RandomSettings, task: Task) -> bool:

@@ -14,6 +14,7 @@ from typing import Annotated
 from rapo.errors import InputError
 from rapo.evaluation.measurement import Measurement
 from rapo.ranges import POSITIVE, check_ranges, check_seed
+from rapo.runs.run import hint
 
 FILE = "stills.png"
 FILM = "film.mp4"
@@ -69,7 +70,7 @@ def read_stills(folder: Path) -> Stills | None:
         )
     except (OSError, SyntaxError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
         raise InputError(
-            f"stills '{path}' are damaged: draw them again with rapo eval stills {folder}"
+            f"stills '{path}' are damaged: draw them again with {hint('eval stills', folder)}"
         ) from None
 
 

@@ -13,7 +13,7 @@ import fcntl
 import json
 import os
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
@@ -32,6 +32,7 @@ from rapo.runs.description import (
     check_same,
     config_file,
     read_description,
+    read_policy,
     saved_facts,
     saved_updates,
 )
@@ -100,9 +101,14 @@ class Run:
                 started_from=said.get("started_from"),
             )
         except InputError as error:
-            raise InputError(f"{CONFIG} of run '{self.folder}' can't be used: {error}") from None
+            raise InputError(f"{self._described_by} can't be used: {error}") from None
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
-            raise InputError(f"{CONFIG} of run '{self.folder}' is damaged: it can't be read") from None
+            raise InputError(f"{self._described_by} is damaged: it can't be read") from None
+
+    @property
+    def _described_by(self) -> str:
+        """Where the configuration is, in words."""
+        return f"{CONFIG} of run '{self.folder}'"
 
     def metrics(self) -> list[dict[str, Any]]:
         """The metrics of every update so far."""
@@ -168,6 +174,15 @@ def resume_hint(folder: Path, task: Task | None, algo: Algorithm | None = None) 
     """The command that goes on with a run."""
     named = {"task_source": task and task.source, "algo_source": algo and algo.source}
     return f"rapo resume {folder}{code_flags(named)}"
+
+
+def hint(words: str, folder: Path) -> str:
+    """The command `rapo WORDS` for a run, or for what was measured of a policy, with all that it needs."""
+    described: Mapping[str, Any] = {}
+    with suppress(InputError):
+        policy = read_policy(folder)
+        described = read_description(folder) if policy is None else policy["config"]
+    return f"rapo {words} {folder}{code_flags(described)}"
 
 
 def code_flags(described: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -50,6 +51,14 @@ def test_the_figures_of_a_policy_are_those_it_is_measured_at(name, here):
         policy, episodes=figures["episodes"], parameters=known.name, scales=known.nominal, beyond=True
     )
     assert found["return"].mean() == pytest.approx(figures["nominal"], rel=0.2)
+
+
+def test_every_policy_that_the_pages_name_is_there():
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", *(root / "docs").glob("*.md")]
+    named = {name for page in pages for name in re.findall(r"zoo:([\w-]+)", page.read_text())}
+    assert named
+    assert named <= set(NAMES)
 
 
 def test_the_zoo_is_listed_with_figures_and_commands(capsys):

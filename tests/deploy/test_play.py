@@ -12,7 +12,7 @@ import pytest
 from PIL import ImageGrab
 
 import rapo
-from rapo.deploy.player import Player, with_sliders
+from rapo.deploy.player import PlayedPolicy, with_sliders
 from rapo.errors import InputError
 from rapo.tasks.hopper import Hopper
 from rapo.world.find_task import TASKS
@@ -76,7 +76,7 @@ def test_a_parameter_that_is_called_as_an_actuator_has_a_slider_too(tmp_path):
 
 
 def test_steps_are_those_of_the_simulator_under_what_the_sliders_stand_at(run):
-    player = Player(run, seed=3)
+    player = PlayedPolicy(run, seed=3)
     task = run.config().task
     twin = rapo.make_simulator(task, 1, seed=3)
     for mass in (1.0, 1.5, 0.6):
@@ -92,7 +92,7 @@ def test_steps_are_those_of_the_simulator_under_what_the_sliders_stand_at(run):
 
 
 def test_sliders_that_were_cleared_go_back_to_nominal(run):
-    player = Player(run)
+    player = PlayedPolicy(run)
     player.move(np.full(4, 1.3))
     assert player.wanted.tolist() == [1.3] * 4
     player.data.ctrl[:] = 0
@@ -101,7 +101,7 @@ def test_sliders_that_were_cleared_go_back_to_nominal(run):
 
 
 def test_an_episode_that_ends_is_followed_by_another_and_says_what_it_was_played_under(run):
-    player = Player(run)
+    player = PlayedPolicy(run)
     player.move(run.config().task.dynamics.sweep("torque", [0.7])[0])
     while len(player.finished) < 2:
         player.step()
@@ -118,7 +118,7 @@ def test_what_can_not_change_within_an_episode_changes_with_the_next(tmp_path):
         )
 
     run = rapo.train(Fixed(), "ppo", steps=64, out=tmp_path / "run", quiet=True, num_envs=4, horizon=16)
-    player = Player(run)
+    player = PlayedPolicy(run)
     player.move(np.array([1.5, 1, 1, 1]))
     while not player.finished:
         player.step()

@@ -15,8 +15,9 @@ from rapo.deploy.clips import said_dynamics
 from rapo.errors import InputError
 from rapo.heavy import mujoco
 from rapo.runs.run import Run
-from rapo.world.dynamics import Dynamics, Parameter
+from rapo.world.dynamics import Dynamics
 from rapo.world.engines import make_simulator
+from rapo.world.parameter import Parameter
 from rapo.world.simulator import Step
 from rapo.world.task import Task
 
@@ -33,7 +34,7 @@ class Played:
     """What the sliders stood at when it ended, in words."""
 
 
-class Player:
+class PlayedPolicy:
     """Plays one episode of a policy after the other, shown in `model` and `data`.
 
     seed: where the initial states come from.

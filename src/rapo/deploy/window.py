@@ -11,7 +11,7 @@ from math import inf
 from time import perf_counter, sleep
 from typing import Any
 
-from rapo.deploy.player import Played, Player
+from rapo.deploy.player import Played, PlayedPolicy
 from rapo.deploy.renderer import camera_of
 from rapo.errors import InputError
 from rapo.runs.run import Run
@@ -38,7 +38,7 @@ def play(
     if not seconds > 0:
         raise InputError(f"{seconds:g} seconds were asked for: allowed are numbers above 0")
     check_display()
-    player = Player(run, seed)
+    player = PlayedPolicy(run, seed)
     with _viewer(player) as viewer:
         steps, now, drawn, began = 0, 0.0, -inf, perf_counter()
         while viewer.is_running() and now < seconds:
@@ -75,7 +75,7 @@ def check_display() -> None:
 
 
 @contextmanager
-def _viewer(player: Player) -> Generator[Any]:
+def _viewer(player: PlayedPolicy) -> Generator[Any]:
     """MuJoCo's viewer on what the player shows, seen by the camera that films have."""
     before, viewers = threading.enumerate(), import_module("mujoco.viewer")
     with viewers.launch_passive(player.model, player.data, show_left_ui=False) as viewer:
@@ -90,7 +90,7 @@ def _viewer(player: Player) -> Generator[Any]:
         thread.join()
 
 
-def _said(player: Player) -> tuple[str, str]:
+def _said(player: PlayedPolicy) -> tuple[str, str]:
     """What stands in the picture: names on the left, numbers on the right."""
     values = zip(player.dynamics.names, player.wanted.tolist(), strict=True)
     lines = [

@@ -244,12 +244,16 @@ class TestTasks:
 
 class TestInterrupts:
     @pytest.mark.parametrize("seconds", [1.0, 2.0, 3.5])
-    @pytest.mark.parametrize("command", ["train", "sweep"])
+    @pytest.mark.parametrize("command", ["train", "sweep", "grid", "video"])
     def test_one_line_and_status_130_whatever_is_going_on(self, run, tmp_path, command, seconds):
         words = {
             "train": ("hopper", "--algo", "rapo", "--out", str(tmp_path / "long")),
             "sweep": (str(run), "--episodes", "300"),
+            "grid": (str(tmp_path / "long.toml"),),
+            "video": (str(run), "--out", str(tmp_path / "film.mp4"), "--seconds", "1000"),
         }
+        grid = 'tasks = ["hopper"]\nalgorithms = ["rapo"]\nseeds = [0]\nsteps = 1000000\n'
+        (tmp_path / "long.toml").write_text(f'{grid}out = "{tmp_path}/grid"\n')
         process = subprocess.Popen(
             [sys.executable, "-m", "rapo", command, *words[command]],
             stdout=subprocess.PIPE,
@@ -263,6 +267,7 @@ class TestInterrupts:
         assert said.startswith("rapo: interrupted")
         assert said.count("\n") == 1
         assert not (run / "sweep.csv").exists()
+        assert not list(tmp_path.glob("*film*"))
 
 
 class Broken(Hopper):

@@ -3,8 +3,6 @@
 A command is imported when it is asked for, so that help, lists and errors answer at once.
 """
 
-import os
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -12,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from rapo import __version__
+from rapo.cli.stopping import INTERRUPTED, leave, stop_on_interrupt
 from rapo.errors import InputError, TheoryError, TrainingError, unknown
 
 ABOUT = "Policies that keep working when the physics changes."
@@ -43,8 +42,8 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None and given[:1] not in (["grid"], ["video"]):  # these tidy up
-        signal.signal(signal.SIGINT, _stop)
+    if arguments is None:
+        stop_on_interrupt()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -62,20 +61,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except KeyboardInterrupt as interrupt:
         print(f"rapo: interrupted{f', {interrupt}' if str(interrupt) else ''}", file=sys.stderr)
-        sys.exit(130)
+        if arguments is None:
+            leave()
+        sys.exit(INTERRUPTED)
     if not given:
         sys.exit(2)
     if given[0] in ("-h", "--help"):
         sys.exit(0)
-
-
-def _stop(number: int, frame: Any) -> None:
-    """End at once on Ctrl-C: an exception could be lost in an import, a compilation or a callback.
-
-    Files are whole or not there at any moment. Training has a handler of its own, which saves first.
-    """
-    os.write(2, b"\x1b[?25h\nrapo: interrupted\n" if os.isatty(2) else b"rapo: interrupted\n")
-    os._exit(130)
 
 
 def _chosen(given: list[str]) -> tuple[Any, str, list[str]]:

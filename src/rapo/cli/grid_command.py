@@ -5,6 +5,7 @@ from pathlib import Path
 
 import tyro
 
+from rapo.cli.stopping import say_on_interrupt
 from rapo.errors import TrainingError
 from rapo.runs.start import SAVE_EVERY
 from rapo.screen import console
@@ -42,6 +43,7 @@ class GridCommand:
         if self.status:
             console.print(status(grid))
             return
+        say_on_interrupt(f"what its runs have is saved: go on with rapo grid {self.file}")
         on_ray = self.ray or self.address is not None
         outcomes = run_grid(
             grid, ray=on_ray, address=self.address, console=console, save_every=self.save_every

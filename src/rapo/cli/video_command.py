@@ -44,6 +44,7 @@ class VideoCommand:
         from rapo.deploy.film import check_film, pictures, write_film
         from rapo.deploy.policy_file import named_runs
         from rapo.evaluation.stills import FILM
+        from rapo.runs.interrupt import interrupts
 
         if self.out is not None:
             check_film(self.out, self.seconds)
@@ -63,7 +64,14 @@ class VideoCommand:
             )
             progress.remove_task(playing)
             drawing = progress.add_task("drawing", total=pictures(rows, out, self.seconds))
-            write_film(rows, out, seconds=self.seconds, advance=lambda: progress.advance(drawing))
+            with interrupts() as interrupted:  # an unfinished film is taken away first
+
+                def drawn() -> None:
+                    if interrupted():
+                        raise KeyboardInterrupt
+                    progress.advance(drawing)
+
+                write_film(rows, out, seconds=self.seconds, advance=drawn)
         for clip in (clip for row in rows for clip in row):
             end = ", then the task ended it" if clip.terminated else ""
             end = ", then the physics failed" if clip.diverged else end

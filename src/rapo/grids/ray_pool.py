@@ -14,11 +14,14 @@ from secrets import token_hex
 from typing import Any
 
 from rapo.errors import InputError
+from rapo.runs.interrupt import interrupts
 
 RETRIES = 5
 """How often work is given to another process after the first has died."""
 PATIENCE = 5.0
 """Seconds to wait for a cluster to answer."""
+POLL = 0.5
+"""Seconds between two looks at whether Ctrl-C was pressed."""
 FAREWELL = 120.0
 """Seconds to wait, after Ctrl-C, for work to save what it has."""
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
@@ -45,13 +48,19 @@ def each(
     A Ray that this process has started already is used as it is; otherwise one is started here, or joined at
     `address`, and left in the end. Every piece of work takes one core.
     """
-    with _joined(address) as ray:
+    with _joined(address) as ray, interrupts() as interrupted:
         remote = ray.remote(num_cpus=1, max_retries=RETRIES)(work)
         places = {remote.remote(item): i for i, item in enumerate(items)}
         waiting = list(places)
         try:
             while waiting:
-                (ready,), waiting = ray.wait(waiting, num_returns=1)
+                found, waiting = ray.wait(waiting, num_returns=1, timeout=POLL)
+                if interrupted():
+                    waiting = [*found, *waiting]
+                    raise KeyboardInterrupt
+                if not found:
+                    continue
+                (ready,) = found
                 try:
                     yield places[ready], ray.get(ready)
                 except ray.exceptions.RayError as error:

@@ -154,6 +154,30 @@ class TestPython:
         with pytest.raises(InputError, match=r"was given: allowed are the name of one, or a rapo\.Task"):
             rapo.evaluate(task, lambda seen: seen, [[1.0] * 4], seed=0)
 
+    def test_a_simulator_is_made_of_a_name_a_class_or_a_task(self):
+        for task in ("hopper", Hopper, Hopper()):
+            assert rapo.make_simulator(task, 2, seed=0).observation.shape == (2, 11)
+        nothing: Any = 3
+        with pytest.raises(InputError, match="task 3 was given: allowed are the name of one, or a"):
+            rapo.make_simulator(nothing, 2, seed=0)
+
+    @pytest.mark.parametrize(
+        ("acted", "says"),
+        [
+            (np.zeros((2, 2)), r"returned actions of shape \(2, 2\) for 2 observations of task 'hopper'"),
+            ("left", r"returned a str for 2 observations .*: allowed are actions of shape \(2, 3\)"),
+        ],
+    )
+    def test_actions_of_the_wrong_width_are_refused(self, acted, says):
+        with pytest.raises(InputError, match=says):
+            rapo.evaluate("hopper", lambda seen: acted, [[1.0] * 4], episodes=2, seed=0)
+
+    def test_names_that_no_file_system_has_are_refused(self, run):
+        with pytest.raises(InputError, match="can't be made: embedded null byte"):
+            rapo.train("hopper", "ppo", out="a\0b")
+        with pytest.raises(InputError, match="can't be written: embedded null byte"):
+            rapo.report(run, "a\0b")
+
     def test_a_policy_takes_one_observation_or_many(self, run):
         policy = rapo.Run(run).policy()
         many = policy(np.ones((3, 11)))

@@ -24,9 +24,8 @@ from gymnasium.vector.utils import batch_space
 from rapo.arrays import Bools, Floats
 from rapo.deploy.renderer import Picture, Renderer, headless
 from rapo.errors import InputError
-from rapo.evaluation.evaluate import as_task
 from rapo.world.engines import make_simulator
-from rapo.world.find_task import TASKS
+from rapo.world.find_task import TASKS, as_task
 from rapo.world.simulator import FreshDynamics, Simulator
 from rapo.world.task import Task
 

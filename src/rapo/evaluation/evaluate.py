@@ -10,7 +10,7 @@ from rapo.arrays import Bools, Floats
 from rapo.errors import InputError
 from rapo.training.rollout import one_thread
 from rapo.world.engines import ENGINE, make_simulator
-from rapo.world.find_task import make_task
+from rapo.world.find_task import as_task
 from rapo.world.streams import STATES, stream
 from rapo.world.task import Data, States, Task
 
@@ -34,16 +34,6 @@ class Evaluated:
         good = ~self.diverged
         total = np.sum(self.returned, axis=1, where=good)
         return np.divide(total, good.sum(axis=1), out=np.full(len(total), np.nan), where=good.any(axis=1))
-
-
-def as_task(given: str | Task | type[Task]) -> Task:
-    """A task that is given itself, by name, or as a class."""
-    if isinstance(given, str):
-        return make_task(given)
-    made = given() if isinstance(given, type) and issubclass(given, Task) else given
-    if not isinstance(made, Task):
-        raise InputError(f"task {given!r} was given: allowed are the name of one, or a rapo.Task")
-    return made
 
 
 def evaluate(
@@ -80,7 +70,7 @@ def evaluate(
     with one_thread():
         while len(ids):
             watch(simulator.data, running)
-            controls[ids] = policy(simulator.observation[ids])
+            controls[ids] = _actions(policy(simulator.observation[ids]), len(ids), task)
             step = simulator.step(controls)
             returned += np.where(running, step.reward, 0)
             length += running
@@ -95,6 +85,19 @@ def evaluate(
     return Evaluated(
         returned.reshape(shape), length.reshape(shape), terminated.reshape(shape), diverged.reshape(shape)
     )
+
+
+def _actions(acted: ArrayLike, rows: int, task: Task) -> Floats:
+    """What a policy returned for so many observations `[rows, action]`, refused if it is something else."""
+    try:
+        return np.broadcast_to(np.asarray(acted, np.float64), (rows, task.action_size))
+    except (TypeError, ValueError):
+        shape = getattr(acted, "shape", None)
+        what = f"a {type(acted).__name__}" if shape is None else f"actions of shape {shape}"
+        raise InputError(
+            f"the policy returned {what} for {rows} observations of task '{task.name}': allowed are actions "
+            f"of shape ({rows}, {task.action_size})"
+        ) from None
 
 
 def initial_states(task: Task, rows: Floats, episodes: int, seed: int) -> States:

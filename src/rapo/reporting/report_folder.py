@@ -22,8 +22,9 @@ def prepared(out: Path, kind: str = "report", inside: Sequence[str] = (FIGURES, 
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass
-    except OSError as error:
-        raise InputError(f"{kind} folder '{out}' can't be written: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{kind} folder '{out}' can't be written: {why}") from None
     return out
 
 

@@ -216,8 +216,11 @@ def create(config: Config, folder: Path) -> Run:
                 f"{resume_hint(folder, config.task, config.algorithm)}"
             )
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"run folder '{folder}' can't be made: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"run folder '{folder}' can't be made: {why}") from None
     text = json.dumps(config.describe(), indent=1) + "\n"
     write_atomically(folder / CONFIG, text.encode())
     return Run(folder, config.task, config.algorithm)

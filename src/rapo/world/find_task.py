@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import ClassVar
 
-from rapo.errors import InputError, unknown
+from rapo.errors import InputError, shown, unknown
 from rapo.world.task import Task
 from rapo.world.user_code import find_code, is_code
 
@@ -72,3 +72,13 @@ def find_task(name: str) -> type[Task]:
 def make_task(name: str) -> Task:
     """The task called `name`, ready to be simulated."""
     return find_task(name)()
+
+
+def as_task(given: str | Task | type[Task]) -> Task:
+    """A task that is given itself, by name, or as a class."""
+    if isinstance(given, str):
+        return make_task(given)
+    made = given() if isinstance(given, type) and issubclass(given, Task) else given
+    if not isinstance(made, Task):
+        raise InputError(f"task {shown(given)} was given: allowed are the name of one, or a rapo.Task")
+    return made

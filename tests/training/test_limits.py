@@ -102,6 +102,13 @@ def test_the_estimate_says_what_the_memory_is_for(options, most):
     assert sum(parts.values()) > 8 * GIB
 
 
+def test_a_policy_without_hidden_layers_is_estimated_and_trained(tmp_path):
+    small: dict[str, Any] = {"num_envs": 4, "horizon": 8, "minibatches": 2, "epochs": 1}
+    run = rapo.train("hopper", "ppo", steps=32, out=tmp_path / "run", quiet=True, hidden=[], **small)
+    assert run.config().settings.hidden == ()
+    assert 0 < sum(estimate(run.config()).values()) < GIB // 2
+
+
 def test_what_is_trained_every_day_is_far_below_a_gibibyte():
     for algo in ALGORITHMS:
         for task in ("hopper", "ant"):

@@ -55,7 +55,7 @@ def estimate(config: Config) -> dict[str, int]:
         "environments (num_envs)": ENVIRONMENT * settings.num_envs,
         "the steps of an update (num_envs x horizon)": rows
         * (SINGLE + DOUBLE)
-        * (2 * seen + 2 * acts + max(settings.hidden)),
+        * (2 * seen + 2 * acts + max(settings.hidden, default=0)),
         "the orders of an update (epochs x num_envs x horizon)": 2 * SINGLE * rows * settings.ppo.epochs,
         "models (models)": models
         * (models * SINGLE * ("law" in chosen) + rows + DOUBLE * len(task.dynamics)),

@@ -96,6 +96,13 @@ class TestConfig:
         with pytest.raises(InputError, match="its options num_envs is 4, and now it is 32"):
             Run(run).described()
 
+    def test_a_heatmap_to_be_recorded_at_other_updates_is_found(self, run):
+        said = json.loads((run / CONFIG).read_text())
+        said["options"]["heatmap_every"] = 3
+        (run / CONFIG).write_text(json.dumps(said))
+        with pytest.raises(InputError, match="its options heatmap_every is 2, and now it is 3"):
+            Run(run).described()
+
     def test_a_run_of_before_with_fewer_keys_and_options_is_read(self, run):
         said = json.loads((run / CONFIG).read_text())
         for key in ("movable", "task_options", "engine", "started_from"):

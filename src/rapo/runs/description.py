@@ -144,5 +144,8 @@ def _decided(said: Mapping[str, Any], other: Mapping[str, Any], also: tuple[str,
     """What decides the numbers of a run, options that it does not name being the defaults."""
     now = up_to_date(said)
     usual = default_options(now["task"], now["algo"], now.get("task_options"))
+    chosen = usual | dict(now["options"])
     shown = {key: said[key] for key in also if key in said and key in other}
-    return identity({**now, "options": usual | dict(now["options"])}) | shown
+    if also:  # options that decide no number too: how often a heatmap is recorded
+        shown["options"] = chosen
+    return identity({**now, "options": chosen}) | shown

@@ -339,6 +339,7 @@ class TestHints:
                 ("--learning-rate", "1e-4"),
                 "--learning-rate is an option: set it with --set learning_rate=VALUE",
             ),
+            (("--set", "clip=0.1", "clip=0.2"), "option 'clip' was given as 0.1 and as 0.2: allowed is one"),
             (("--set", "hidden=64,-3"), "option hidden is 64,-3: allowed are whole numbers from 1"),
             (("--set", "leaning_rate=1"), "did you mean 'learning_rate'?"),
         ],

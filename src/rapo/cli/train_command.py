@@ -115,7 +115,14 @@ class ResumeCommand:
 
 def pairs(given: Sequence[str]) -> dict[str, str]:
     """Options as NAME=VALUE, by name."""
+    found: dict[str, str] = {}
     for pair in given:
-        if "=" not in pair:
+        name, equals, value = pair.partition("=")
+        if not equals:
             raise InputError(f"option '{pair}' has no value: give it as NAME=VALUE")
-    return dict(pair.split("=", 1) for pair in given)
+        if name in found:
+            raise InputError(
+                f"option '{name}' was given as {found[name]} and as {value}: allowed is one value"
+            )
+        found[name] = value
+    return found

@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-sb3 lint dist bench figures evidence evidence-runs docs clean
+.PHONY: demo test test-sb3 torture lint dist bench figures evidence evidence-runs docs clean
 
 demo: $(READY)
 	$(VENV)/bin/rapo demo
@@ -15,6 +15,11 @@ test: $(READY)
 
 test-sb3: .venv-sb3/.ready
 	.venv-sb3/bin/pytest tests-sb3
+
+# Some hours: kills, damaged files, hostile options, full disks, then MINUTES of training.
+MINUTES := 60
+torture: $(READY)
+	$(VENV)/bin/python -m torture --minutes $(MINUTES) --json results/torture.json
 
 lint: $(READY)
 	$(VENV)/bin/ruff check

@@ -140,6 +140,21 @@ def test_every_figure_of_answering_is_in_the_results_file():
     ]
 
 
+def test_every_figure_of_a_hard_day_is_in_the_results_file():
+    said = json.loads((ROOT / "results" / "torture.json").read_text())
+    training = said.pop("training")
+    assert table("what was done", "times", "the same results", "one sentence", "anything else") == [
+        [row["what"], *(f"{row[k]:,}" for k in ("tries", "sound", "refused", "wrong"))]
+        for part in ("kills", "damages", "tables", "options", "disks")
+        for row in said[part]
+    ]
+    sentence = (
+        f"In {training['minutes']:g} minutes of training, {training['updates']:,} updates, the memory of the "
+        f"process went from {training['first_mib']:,.0f} to {training['last_mib']:,.0f} MiB"
+    )
+    assert any(sentence in " ".join(page.read_text().split()) for page in PAGES)
+
+
 def test_the_cost_of_a_report_is_in_the_results_file():
     (row,) = json.loads((ROOT / "results" / "bench-report.json").read_text())
     said = (

@@ -4,6 +4,7 @@ import signal
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 from rapo.runs.metrics import FILE as METRICS
@@ -13,10 +14,8 @@ from torture.commands import SETTINGS, started
 MIB = 1 << 20
 WARM = 100
 """Updates after which everything is loaded, compiled and allocated, heatmaps too."""
-LOOKS = 20
-"""How many looks in the beginning, and in the end, the most is taken of."""
 ALLOWED = 32.0
-"""MiB that the process may grow by between beginning and end."""
+"""MiB that the process may grow by from one to the other."""
 
 
 class Growth(NamedTuple):
@@ -27,9 +26,10 @@ class Growth(NamedTuple):
     updates: int
     """Updates in that time."""
     first_mib: float
-    """Resident memory in the beginning, in MiB."""
+    """Resident memory in the second fifth of the time, the median, in MiB: the first gives back what
+    compilation took."""
     last_mib: float
-    """Resident memory in the end, in MiB."""
+    """Resident memory in the last fifth."""
 
     @property
     def is_wrong(self) -> bool:
@@ -54,7 +54,9 @@ def torture(minutes: float) -> Growth:
         _, said = process.communicate()
         assert process.returncode == 130, said
         updates = len(Run(run).metrics()) - before
-    return Growth(minutes, updates, round(max(looks[:LOOKS]), 1), round(max(looks[-LOOKS:]), 1))
+    fifth = max(1, len(looks) // 5)
+    first, last = median(looks[fifth : 2 * fifth] or looks), median(looks[-fifth:])
+    return Growth(minutes, updates, round(first, 1), round(last, 1))
 
 
 def _updates(run: Path) -> int:

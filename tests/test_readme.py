@@ -218,26 +218,22 @@ def test_every_figure_of_the_study_of_rollouts_is_in_the_results_file():
     assert table("task", "steps", "algorithm", "seeds", "ID", "OOD") == list(study_rows())
 
 
-def test_what_the_demo_shows_holds_for_every_seed_of_the_study():
-    frame = pl.read_csv(ROOT / "results" / "worst-case-rollouts.csv").filter(
-        (pl.col("task") == "hopper")
-        & pl.col("steps").is_between(1_000_000, 1_002_048)
-        & (pl.col("options").fill_null("") == "")
-        & (pl.col("parameter") == "mass")
-        & (pl.col("scale") > 1.25)
+def test_what_the_demo_shows_holds_for_at_least_nine_of_ten_seeds():
+    frame = pl.read_csv(ROOT / "results" / "demo-seeds.csv").filter(
+        (pl.col("parameter") == "mass") & pl.col("scale").is_in(demo.HEAVIER)
     )
-    heavier = {
-        algo: frame.filter(pl.col("algorithm") == algo)
-        .group_by("seed")
-        .agg(pl.col("return").mean())
-        .sort("seed")
-        for algo in demo.ALGORITHMS
-    }
+    rows = frame.group_by("algorithm", "seed").agg(pl.col("return").mean()).sort("seed")
+    heavier = {algo: rows.filter(pl.col("algorithm") == algo) for algo in demo.ALGORITHMS}
     rapo, ppo = heavier["rapo"], heavier["ppo"]
-    assert rapo["seed"].to_list() == ppo["seed"].to_list() == [10, 11, 12, 13, 14]
-    assert (rapo["return"] > ppo["return"]).all()
-    said = f"{rapo['return'].mean():,.0f} beside {ppo['return'].mean():,.0f} on average"
-    assert said in (ROOT / "docs" / "getting-started.md").read_text()
+    assert rapo["seed"].to_list() == ppo["seed"].to_list() == list(range(10))
+    ahead = int((rapo["return"] > ppo["return"]).sum())
+    assert ahead >= 9
+    page = (ROOT / "docs" / "getting-started.md").read_text()
+    assert f"for {ahead} of 10 seeds" in page
+    assert f"{rapo['return'].mean():,.0f} beside {ppo['return'].mean():,.0f} on average" in page
+    printed = table("seed", *(f"`{algo}`, heavier" for algo in demo.ALGORITHMS))
+    expected = zip(rapo["seed"], rapo["return"], ppo["return"], strict=True)
+    assert printed == [[str(seed), f"{a:,.0f}", f"{b:,.0f}"] for seed, a, b in expected]
 
 
 def test_the_algorithms_are_all_named():

@@ -1,6 +1,7 @@
 """The parts of pages that are made from results: each is a function that returns Markdown."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from json import loads
 
 import numpy as np
@@ -10,24 +11,25 @@ from evidence.figures import ABLATIONS, CURVES, OVERVIEW, figure_names
 from evidence.markdown import interval, number, table
 from evidence.plan import progress
 from evidence.read import RESULTS, comparisons, rows
-from rapo.reporting.comparison import Comparison, GroupScores, across
+from rapo.reporting.comparison import LEAST, Comparison, GroupScores, across
 
 NOT_YET = "None of these runs has been made yet."
 
 
 def headline() -> str:
-    """Of each task: what every algorithm returns outside of its training, the best one in bold."""
+    """Of each task: what every algorithm returns outside of its training, the best in bold where seeds allow."""
     found = comparisons(CURVES)
     labels = list(dict.fromkeys(m.label for c in found for m in c.groups if m.swept))
     lines = []
     for comparison in found:
         by = {m.label: m for m in comparison.groups if m.swept}
-        best = max(m.outside.value for m in by.values())
+        sure = [m.outside.value for m in by.values() if m.seeds >= LEAST]
+        best = max(sure) if len(sure) > 1 else None
         cells = [""] * len(labels)
         for i, label in enumerate(labels):
             if label in by:
                 said = interval(by[label].outside)
-                cells[i] = f"**{said}**" if by[label].outside.value == best and len(by) > 1 else said
+                cells[i] = f"**{said}**" if by[label].outside.value == best else said
         lines.append([comparison.task, *cells])
     return table(("OOD return", *(f"`{label}`" for label in labels)), lines)
 
@@ -110,9 +112,12 @@ def worst_table() -> str:
 
 def across_table() -> str:
     """Normalised returns over the tasks, and how likely the best is ahead of each."""
-    found = across(comparisons(CURVES), np.random.default_rng(1))
-    if not found:
-        return "At least two tasks with the same algorithms are needed, and there are not so many yet."
+    enough = [
+        replace(c, ranking=tuple(m for m in c.ranking if m.seeds >= LEAST)) for c in comparisons(CURVES)
+    ]
+    found = across(enough, np.random.default_rng(1))
+    if len(found) < 2:
+        return f"Two algorithms with {LEAST} seeds each on every task are needed, and are not there yet."
     lines = []
     for each in found:
         beats = interval(each.beats, 2) if each.beats.known else ""
@@ -227,5 +232,8 @@ def _sentence(comparison: Comparison) -> str:
         f"**{comparison.task}**: outside of its training `{best.label}` returns {number(best.outside.value)}"
     )
     second = others[0]
-    sure = "overlap" if best.outside.overlaps(second.outside) or not second.outside.known else "are apart"
-    return f"{said}, then `{second.label}` {number(second.outside.value)}; their intervals {sure}."
+    said += f", then `{second.label}` {number(second.outside.value)}"
+    if min(best.seeds, second.seeds) < LEAST:
+        return f"{said}, of {best.seeds} and {second.seeds} seeds, too few to be sure of anything."
+    sure = "overlap" if best.outside.overlaps(second.outside) else "are apart"
+    return f"{said}; their intervals {sure}."

@@ -13,7 +13,7 @@ import numpy as np
 from evidence.heatmaps import floors, lengths
 from evidence.markdown import number
 from evidence.read import RESULTS, TASKS, comparisons
-from rapo.reporting.comparison import Comparison, GroupScores
+from rapo.reporting.comparison import LEAST, Comparison, GroupScores
 
 HOLDS, PARTLY, FAILS, UNKNOWN = "holds", "holds in part", "does not hold", "not measured yet"
 CLOSE = 0.03
@@ -77,8 +77,8 @@ def _verdict(claim: str, judged: Mapping[str, tuple[str, bool]]) -> Verdict:
 
 
 def _groups(comparison: Comparison, *labels: str) -> list[GroupScores] | None:
-    """The groups of these labels; None if one is missing."""
-    known = {m.label: m for m in comparison.groups if m.swept}
+    """The groups of these labels; None if one of them is missing or has too few seeds."""
+    known = {m.label: m for m in comparison.groups if m.swept and m.seeds >= LEAST}
     return [known[label] for label in labels] if set(labels) <= set(known) else None
 
 

@@ -52,6 +52,9 @@ def test_a_claim_without_runs_is_not_measured_yet(results):
     assert said("PPO-DR of PPO") == ("", "not measured yet")
     sweeps({"rapo": (900, 800, 1)}).write_csv(results / "curves.csv")
     assert said("PPO-DR of PPO") == ("", "not measured yet")
+    two = {"ppo": (900, 300, 1), "ppo-dr": (800, 500, 1), "rapo": (900, 700, 1)}
+    sweeps(two, seeds=(0, 1)).write_csv(results / "curves.csv")  # too few seeds for a verdict
+    assert said("PPO-DR of PPO") == ("", "not measured yet")
 
 
 def test_the_order_of_algorithms_holds_on_all_tasks_on_some_or_on_none(results):

@@ -17,7 +17,7 @@ NOT_YET = "None of these runs has been made yet."
 
 
 def headline() -> str:
-    """Of each task: what every algorithm returns outside of its training; the best in bold, if seeds allow."""
+    """Of each task: what every algorithm returns outside of its training; bold if sure."""
     found = comparisons(CURVES)
     labels = list(dict.fromkeys(m.label for c in found for m in c.groups if m.swept))
     lines = []

@@ -209,7 +209,8 @@ class Arm(rapo.Task):
     model_file = "arm.xml"
     parameters = (rapo.Parameter("mass", "body_mass", (0.9, 1.1), (0.5, 1.5)),)
 
-    def _model_path(self):
+    @property
+    def model_path(self):
         return Path("arm.xml")
 
     def reset(self, n, rng):

@@ -165,7 +165,7 @@ def test_arrays_that_are_no_policy_are_refused_in_a_sentence(files, refused, cha
 
 def test_a_file_in_the_place_of_the_folder_for_results_is_named(files, refused):
     place = policy_file(files / "policy.onnx").folder
-    place.rmdir()
+    shutil.rmtree(place)
     place.write_text("in the way")
     said = refused("eval", "nominal", str(files / "policy.onnx"))
     assert f"folder '{place}' can't be made: File exists" in said

@@ -74,8 +74,8 @@ def test_stills_of_an_earlier_policy_are_left_out_and_noted(drawn, tmp_path):
     checkpoint = drawn.folder / "checkpoint.safetensors"
     checkpoint.unlink()
     lines = (drawn.folder / "metrics.jsonl").read_text().splitlines()
-    more = json.loads(lines[-1]) | {"update": 9}
-    (drawn.folder / "metrics.jsonl").write_text("\n".join([*lines, json.dumps(more)]) + "\n")
+    more = [json.dumps(json.loads(lines[-1]) | {"update": update}) for update in range(5, 10)]
+    (drawn.folder / "metrics.jsonl").write_text("\n".join([*lines, *more]) + "\n")
     text = rapo.report([drawn.folder], tmp_path / "report").read_text()
     assert "was drawn after 4 updates and has learned from 9" in text
     assert 'class="shown"' not in text

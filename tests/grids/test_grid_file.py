@@ -215,12 +215,18 @@ def test_every_experiment_of_the_paper_has_a_file():
         "paper-literal": 80,
         "ensemble-size": 80,
         "samples": 40,
+        "baselines-tuning": 48,
+        "baselines-tuning-more": 12,
+        "demo-seeds": 20,
+        "equal-time": 20,
         "small": 4,
         "quadrotor-payload": 15,
     }
     for name, grid in grids.items():
         assert grid.out == Path("runs") / name
-        if name not in ("small", "quadrotor-payload"):
+        if name.startswith("baselines-tuning"):  # seeds that no result uses
+            assert {run.seed for run in grid.runs} == {10, 11, 12}
+        elif name not in ("small", "quadrotor-payload", "demo-seeds", "equal-time"):
             assert {run.seed for run in grid.runs} == set(range(5))
             assert {run.steps for run in grid.runs} == {3_000_000 if "curves" in name else 1_000_000}
             assert grid.measurements == {"sweep": {}, "search": {}}

@@ -134,7 +134,7 @@ def test_runs_without_evidence_make_a_report_that_says_how_to_get_it(bare, tmp_p
 
 def test_any_piece_may_be_missing_from_any_run(runs, tmp_path):
     for name, gone in (
-        ("rapo-0", ("sweep.csv", "heatmap.jsonl", "checkpoint.safetensors")),
+        ("rapo-0", ("sweep.csv", "heatmap.jsonl")),
         ("ppo-0", ("search.json", "metrics.jsonl")),
     ):
         for piece in gone:

@@ -25,6 +25,8 @@ RANKED = 6
 """Groups that a summary shows, at most."""
 MANY = 15
 """A table of more rows is folded up."""
+LONG = 40
+"""A cell of more characters, such as a folder, may be broken into lines."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,8 @@ class ReportPage:
                 if j == 0:
                     cells.append(f'<th scope="row">{self._dot(table.frame.item(i, 0))}{cell}</th>')
                 else:
-                    cells.append(f"<td{_class(right)}>{cell}</td>")
+                    long = ' class="long"' if not right and len(cell) > LONG else ""
+                    cells.append(f"<td{_class(right) or long}>{cell}</td>")
             rows.append(f"<tr>{''.join(cells)}</tr>")
         caption = escape(table.caption)
         few = ' class="few"' if len(columns) <= FEW else ""

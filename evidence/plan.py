@@ -18,6 +18,8 @@ class Experiment:
     file: str
     question: str
     grids: tuple[str, ...]
+    searched: bool = False
+    """Whether the worst dynamics that searches find for its runs are part of the evidence."""
 
     def planned(self) -> list[GridRun]:
         """All runs that its grids are made of."""
@@ -44,6 +46,7 @@ EXPERIMENTS = (
         "curves.csv",
         "RAPO beside its baselines, 3,000,000 steps",
         ("curves-hopper", "curves-walker2d", "curves-halfcheetah", "curves-ant"),
+        searched=True,
     ),
     Experiment(
         "baselines-tuning.csv",

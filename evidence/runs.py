@@ -33,13 +33,13 @@ def make(experiment: Experiment, *, train: bool = True) -> None:
         if train:
             run_grid(grid, ray=True, console=console)
         gather(grid, "sweep", RESULTS / experiment.file)
-        if "search" in grid.measurements:
+        if experiment.searched:
             gather(grid, "search", RESULTS / SEARCHES)
         gather_heatmaps(grid)
 
 
 def gather(grid: Grid, name: str, file: Path) -> None:
-    """Put the rows of a measurement of a grid's finished runs into a file, for older ones."""
+    """Put the rows of a measurement of a grid's finished runs into a file, in place of older ones."""
     measurement = all_measurements()[name]
     found = []
     for planned in grid.runs:
